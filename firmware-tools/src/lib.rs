@@ -1,0 +1,1 @@
+//! Parsers for AMD binary formats: code objects today.

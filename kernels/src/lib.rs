@@ -1,0 +1,1 @@
+//! GPU kernels: committed gfx950 code objects and typed launch arguments.

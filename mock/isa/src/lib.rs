@@ -1,0 +1,1 @@
+//! The gfx950 instruction set: decoder and disassembler.

@@ -1,0 +1,1 @@
+//! MOCKKFD: an emulated AMD machine.

@@ -1,0 +1,1 @@
+//! kimi-hcq: runs Kimi K3 on eight MI350X.
