@@ -1,1 +1,10 @@
-//! What Kimi K3 is: config, checkpoint files, layout, tokenizer, chat format, sampling. Touches no GPU.
+//! What Kimi K3 is: its config, checkpoint files, tensor-parallel layout, tokenizer, chat format and sampling.
+//!
+//! This crate touches no GPU. Everything read from outside (config, index, headers, vocabulary, requests) is hostile
+//! until checked: each parser is a pure function over bytes that never panics and never allocates more than a bounded
+//! multiple of its input.
+
+pub mod config;
+mod file;
+
+pub use config::{Config, ConfigError};
