@@ -4,4 +4,5 @@
 
 pub mod address;
 pub mod kfd;
+pub mod packets;
 pub mod system;
