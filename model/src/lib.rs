@@ -4,7 +4,12 @@
 //! until checked: each parser is a pure function over bytes that never panics and never allocates more than a bounded
 //! multiple of its input.
 
+pub mod checkpoint;
 pub mod config;
 mod file;
+pub mod layout;
+pub mod tensor;
 
+pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{Config, ConfigError};
+pub use layout::{Layout, LayoutError};
