@@ -9,7 +9,9 @@ pub mod config;
 mod file;
 pub mod layout;
 pub mod tensor;
+pub mod tokenizer;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{Config, ConfigError};
 pub use layout::{Layout, LayoutError};
+pub use tokenizer::{Tokenizer, TokenizerError};
