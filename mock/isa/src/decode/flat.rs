@@ -1,0 +1,65 @@
+//! Flat, global and scratch memory.
+
+use super::{Code, Reason, Result, bit, bits};
+use crate::{Encoding, Inst, Memory, Operand, tables};
+
+/// `saddr` that names no register.
+const OFF: u32 = 0x7f;
+
+/// `| 110111 | sc1 | op:7 | nt | sc0 | seg:2 | sve | offset:13 |`, `| vdst:8 | acc | saddr:7 | data:8 | addr:8 |`
+pub(super) fn flat(code: &mut Code) -> Result<Inst> {
+    let word = code.word;
+    let (encoding, index) = match bits(word, 14, 2) {
+        0 => (Encoding::Flat, &tables::FLAT),
+        1 => (Encoding::Scratch, &tables::SCRATCH),
+        2 => (Encoding::Global, &tables::GLOBAL),
+        _ => return Err(code.invalid(Reason::Encoding)),
+    };
+    let op = code.opcode(index, bits(word, 18, 7))?;
+    let high = code.next()?;
+    let info = op.info();
+    let mut inst = Inst::new(op, encoding, 2);
+    let acc = bit(high, 23);
+    inst.mods.sc0 = bit(word, 16);
+    inst.mods.nt = bit(word, 17);
+    inst.mods.sc1 = bit(word, 25);
+    inst.mods.offset = match encoding {
+        Encoding::Flat => bits(word, 0, 12) as i32,
+        _ => ((bits(word, 0, 13) << 19) as i32) >> 19,
+    };
+
+    let (addr, saddr, sve) = (bits(high, 0, 8), bits(high, 16, 7), bit(word, 13));
+    match encoding {
+        Encoding::Flat => inst.src[0] = code.vgpr(addr, 2)?,
+        Encoding::Global if saddr == OFF => inst.src[0] = code.vgpr(addr, 2)?,
+        Encoding::Global => {
+            inst.src[0] = code.vgpr(addr, 1)?;
+            inst.src[1] = code.scalar(saddr, 2)?;
+        }
+        _ => {
+            if sve {
+                inst.src[0] = code.vgpr(addr, 1)?;
+            } else {
+                code.zero(addr)?;
+            }
+            if saddr != OFF {
+                inst.src[1] = code.scalar(saddr, 1)?;
+            }
+        }
+    }
+
+    let data = info.src[2].ty;
+    if data.is_none() {
+        code.zero(bits(high, 8, 8))?;
+    } else {
+        inst.src[2] = code.vector(bits(high, 8, 8), data.dwords(), acc)?;
+    }
+    let returns = !info.dst.ty.is_none() && (info.memory != Memory::Atomic || inst.mods.sc0);
+    if returns {
+        inst.dst = code.vector(bits(high, 24, 8), info.dst.ty.dwords(), acc)?;
+    } else {
+        code.zero(bits(high, 24, 8))?;
+        inst.dst = Operand::None;
+    }
+    Ok(inst)
+}

@@ -1,0 +1,119 @@
+//! Packed and matrix instructions.
+
+use super::{Code, Reason, Result, bit, bits};
+use crate::{Class, Encoding, Inst, Kind, Op, Operand, tables};
+
+/// `v_mfma_ld_scale_b32`, the first half of a scaled matrix instruction.
+const LD_SCALE: u32 = 0x2c;
+
+/// `| 110100111 | op:7 | clamp | op_sel_hi[2] | op_sel:3 | neg_hi:3 | vdst:8 |`,
+/// `| neg:3 | op_sel_hi[1:0] | src2:9 | src1:9 | src0:9 |`
+pub(super) fn vop3p(code: &mut Code) -> Result<Inst> {
+    let word = code.word;
+    let opcode = bits(word, 16, 7);
+    if opcode == LD_SCALE
+        && let Some(inst) = scaled(code)
+    {
+        return inst;
+    }
+    if tables::MAI[opcode as usize].is_some() {
+        return mai(code);
+    }
+    let op = code.opcode(&tables::VOP3P, opcode)?;
+    let high = code.next()?;
+    let info = op.info();
+    let mut inst = Inst::new(op, Encoding::Vop3p, 0);
+    let vdst = bits(word, 0, 8);
+    if info.dst.ty.is_none() {
+        code.zero(vdst)?;
+    } else {
+        inst.dst = code.vgpr(vdst, info.dst.ty.dwords())?;
+    }
+    for (i, field) in [bits(high, 0, 9), bits(high, 9, 9), bits(high, 18, 9)].into_iter().enumerate() {
+        let ty = info.src[i].ty;
+        if !ty.is_none() {
+            inst.src[i] = code.source(field, ty.dwords())?;
+        }
+    }
+    inst.mods.neg_hi = bits(word, 8, 3) as u8;
+    inst.mods.op_sel = bits(word, 11, 3) as u8;
+    inst.mods.op_sel_hi = (bits(word, 14, 1) << 2 | bits(high, 27, 2)) as u8;
+    inst.mods.clamp = bit(word, 15);
+    inst.mods.neg = bits(high, 29, 3) as u8;
+    inst.dwords = code.dwords;
+    Ok(inst)
+}
+
+/// `| 110100111 | op:7 | acc_cd | abid:4 | cbsz:3 | vdst:8 |`, `| blgp:3 | acc:2 | src2:9 | src1:9 | src0:9 |`
+fn mai(code: &mut Code) -> Result<Inst> {
+    let word = code.word;
+    let op = code.opcode(&tables::MAI, bits(word, 16, 7))?;
+    let high = code.next()?;
+    let mut inst = Inst::new(op, Encoding::Mai, 0);
+    match op {
+        Op::VAccvgprReadB32 => {
+            inst.dst = code.vgpr(bits(word, 0, 8), 1)?;
+            inst.src[0] = accumulator(code, bits(high, 0, 9), 1, true)?;
+        }
+        Op::VAccvgprWriteB32 => {
+            inst.dst = code.vector(bits(word, 0, 8), 1, true)?;
+            inst.src[0] = code.source(bits(high, 0, 9), 1)?;
+        }
+        _ => product(code, &mut inst, word, high)?,
+    }
+    inst.dwords = code.dwords;
+    Ok(inst)
+}
+
+/// Two encodings side by side; `None` if the second half is no scalable matrix instruction.
+fn scaled(code: &mut Code) -> Option<Result<Inst>> {
+    let &[low, scales, word, high, ..] = code.words else { return None };
+    if word >> 23 != 0b1_1010_0111 {
+        return None;
+    }
+    let op = tables::SCALED[bits(word, 16, 7) as usize]?;
+    let mut inst = Inst::new(op, Encoding::Vop3px2, 0);
+    code.dwords = 4;
+    Some((|| {
+        product(code, &mut inst, word, high)?;
+        inst.src[3] = code.source(bits(scales, 0, 9), 1)?;
+        inst.src[4] = code.source(bits(scales, 9, 9), 1)?;
+        inst.mods.op_sel = bits(low, 11, 2) as u8;
+        inst.mods.op_sel_hi = bits(scales, 27, 2) as u8;
+        inst.dwords = code.dwords;
+        Ok(inst)
+    })())
+}
+
+/// The operands of a matrix multiply-add.
+fn product(code: &mut Code, inst: &mut Inst, word: u32, high: u32) -> Result<()> {
+    let info = inst.op.info();
+    let acc_cd = bit(word, 15);
+    inst.mods.cbsz = bits(word, 8, 3) as u8;
+    inst.mods.abid = bits(word, 11, 4) as u8;
+    inst.mods.blgp = bits(high, 29, 3) as u8;
+    inst.dst = code.vector(bits(word, 0, 8), info.dst.ty.dwords(), acc_cd)?;
+    for (i, format) in [inst.mods.cbsz, inst.mods.blgp].into_iter().enumerate() {
+        let ty = info.src[i].ty;
+        let dwords = if ty.kind == Kind::F8F6F4 { f8f6f4_dwords(code, format)? } else { ty.dwords() };
+        inst.src[i] = accumulator(code, bits(high, 9 * i as u32, 9), dwords, bit(high, 27 + i as u32))?;
+    }
+    let acc_c = acc_cd && !matches!(info.class, Class::Smfmac(_));
+    inst.src[2] = accumulator(code, bits(high, 18, 9), info.src[2].ty.dwords(), acc_c)?;
+    Ok(())
+}
+
+/// A source that is a vector register, or with `acc` an accumulation register.
+fn accumulator(code: &mut Code, field: u32, dwords: u8, acc: bool) -> Result<Operand> {
+    if field >= 256 { code.vector(field - 256, dwords, acc) } else { code.scalar(field, dwords) }
+}
+
+/// Registers of 32 elements in the format that `cbsz` or `blgp` names (ISA section 7.2: FP8, BF8, FP6, BF6, FP4).
+fn f8f6f4_dwords(code: &Code, format: u8) -> Result<u8> {
+    match format {
+        0 | 1 => Ok(8),
+        2 | 3 => Ok(6),
+        4 => Ok(4),
+        _ => Err(code.invalid(Reason::Field)),
+    }
+}

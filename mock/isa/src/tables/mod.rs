@@ -1,0 +1,121 @@
+//! The instruction set as tables: one file a family of encodings, one line an instruction.
+//!
+//! "ISA" in these files is AMD's "AMD Instinct CDNA4 Instruction Set Architecture Reference Guide"; LLVM files are those of
+//! `llvm/lib/Target/AMDGPU` in release 22. Where the two differ, what LLVM decodes for gfx950 is what is here.
+
+mod buffer;
+mod ds;
+mod flat;
+mod mai;
+mod row;
+mod smem;
+mod sop;
+mod vop1;
+mod vop2;
+mod vop3;
+mod vop3p;
+mod vopc;
+
+use crate::Op;
+use crate::info::OpInfo;
+use row::Row;
+
+const FAMILIES: &[&[Row]] = &[
+    sop::SOP1,
+    sop::SOP2,
+    sop::SOPK,
+    sop::SOPC,
+    sop::SOPP,
+    smem::SMEM,
+    vop1::VOP1,
+    vop2::VOP2,
+    vopc::VOPC,
+    vop3::VOP3,
+    vop3p::VOP3P,
+    mai::MAI,
+    mai::SCALED,
+    ds::DS,
+    flat::FLAT,
+    flat::GLOBAL,
+    flat::SCRATCH,
+    buffer::MUBUF,
+    buffer::MTBUF,
+];
+
+/// Facts by `Op as usize`. Evaluating it proves that every `Op` has exactly one line.
+pub(crate) static INFO: [OpInfo; Op::ALL.len()] = {
+    let mut info: [Option<OpInfo>; Op::ALL.len()] = [None; Op::ALL.len()];
+    let mut family = 0;
+    while family < FAMILIES.len() {
+        let rows = FAMILIES[family];
+        let mut i = 0;
+        while i < rows.len() {
+            let slot = &mut info[rows[i].op as usize];
+            assert!(slot.is_none(), "an operation has two lines");
+            *slot = Some(rows[i].info);
+            i += 1;
+        }
+        family += 1;
+    }
+    let mut all = [sop::SOPP[0].info; Op::ALL.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = info[i].expect("an operation has no line");
+        i += 1;
+    }
+    all
+};
+
+/// Operations by the opcode field of one encoding.
+pub(crate) type Index<const N: usize> = [Option<Op>; N];
+
+const fn index<const N: usize>(rows: &[Row]) -> Index<N> {
+    let mut index = [None; N];
+    let mut i = 0;
+    while i < rows.len() {
+        let slot = &mut index[rows[i].info.opcode as usize];
+        assert!(slot.is_none(), "two operations share an opcode");
+        *slot = Some(rows[i].op);
+        i += 1;
+    }
+    index
+}
+
+pub(crate) static SOP1: Index<256> = index(sop::SOP1);
+pub(crate) static SOP2: Index<128> = index(sop::SOP2);
+pub(crate) static SOPK: Index<32> = index(sop::SOPK);
+pub(crate) static SOPC: Index<128> = index(sop::SOPC);
+pub(crate) static SOPP: Index<128> = index(sop::SOPP);
+pub(crate) static SMEM: Index<256> = index(smem::SMEM);
+pub(crate) static VOP1: Index<256> = index(vop1::VOP1);
+pub(crate) static VOP2: Index<64> = index(vop2::VOP2);
+pub(crate) static VOPC: Index<256> = index(vopc::VOPC);
+pub(crate) static VOP3P: Index<128> = index(vop3p::VOP3P);
+pub(crate) static MAI: Index<128> = index(mai::MAI);
+pub(crate) static SCALED: Index<128> = index(mai::SCALED);
+pub(crate) static DS: Index<256> = index(ds::DS);
+pub(crate) static FLAT: Index<128> = index(flat::FLAT);
+pub(crate) static GLOBAL: Index<128> = index(flat::GLOBAL);
+pub(crate) static SCRATCH: Index<128> = index(flat::SCRATCH);
+pub(crate) static MUBUF: Index<128> = index(buffer::MUBUF);
+pub(crate) static MTBUF: Index<16> = index(buffer::MTBUF);
+
+/// VOP3 holds its own instructions and those of VOP1, VOP2 and VOPC in their 64-bit form.
+pub(crate) static VOP3: Index<1024> = {
+    let mut all = index(vop3::VOP3);
+    let families = [vop1::VOP1, vop2::VOP2, vopc::VOPC];
+    let mut family = 0;
+    while family < families.len() {
+        let rows = families[family];
+        let mut i = 0;
+        while i < rows.len() {
+            if let Some(opcode) = rows[i].info.forms.vop3 {
+                assert!(all[opcode as usize].is_none(), "two operations share an opcode");
+                all[opcode as usize] = Some(rows[i].op);
+            }
+            i += 1;
+        }
+        family += 1;
+    }
+    all
+};
