@@ -4,9 +4,12 @@
 //! until checked: each parser is a pure function over bytes that never panics and never allocates more than a bounded
 //! multiple of its input.
 
+pub mod chat;
 pub mod checkpoint;
 pub mod config;
 mod file;
+#[cfg(feature = "reference")]
+pub mod golden;
 pub mod layout;
 pub mod tensor;
 pub mod tokenizer;
