@@ -1,0 +1,4 @@
+//! Memory instructions.
+
+pub(super) mod global;
+pub(super) mod scalar;

@@ -1,0 +1,11 @@
+//! Device memory: allocations, and per GPU the map from GPU virtual addresses to host memory.
+//!
+//! The mock gives a client real memory at the addresses it asked for. A GPU sees only what was mapped to it, so each GPU
+//! has a [`PageMap`] of its own; waves, command processors and SDMA engines reach memory through a [`View`] of it alone.
+
+mod access;
+pub(crate) mod host;
+mod page_map;
+
+pub use access::{AccessKind, MemoryFault, MemoryFaultReason, View};
+pub use page_map::{AllocationId, Mapping, MappingError, PageMap};
