@@ -11,6 +11,7 @@ mod file;
 #[cfg(feature = "reference")]
 pub mod golden;
 pub mod layout;
+pub mod sampling;
 pub mod tensor;
 pub mod tokenizer;
 

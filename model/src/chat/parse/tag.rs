@@ -84,7 +84,7 @@ enum Attribute<'t> {
 fn attribute(text: &str) -> Attribute<'_> {
     let inner = text.trim_start();
     let key = identifier(inner);
-    if key.is_empty() || inner.len() == text.len() {
+    if !key.starts_with(|c: char| c.is_ascii_alphabetic()) || inner.len() == text.len() {
         return Attribute::None;
     }
     let rest = &inner[key.len()..];
