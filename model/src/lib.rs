@@ -11,6 +11,8 @@ mod file;
 #[cfg(feature = "reference")]
 pub mod golden;
 pub mod layout;
+#[cfg(feature = "reference")]
+pub mod reference;
 pub mod sampling;
 pub mod tensor;
 pub mod tokenizer;

@@ -7,6 +7,7 @@ use std::path::Path;
 use model::layout::{Indivisible, Share, TENSOR_ALIGN, WeightGroup};
 use model::tensor::{ExpertMatrix, ExpertPart, ExpertTensor, Inventory, LayerTensor, ModelTensor, TensorId};
 use model::{Checkpoint, Config, Layout, LayoutError};
+use proptest::prelude::*;
 
 const RANKS: [usize; 4] = [1, 2, 4, 8];
 
@@ -107,23 +108,73 @@ fn readers(layout: &Layout, id: TensorId, bytes: u64) -> Vec<u8> {
     readers
 }
 
+/// Every byte of every tensor is read by one rank, or by all if it is replicated; zeros behind A_log by none.
+fn assert_covered(config: &Config, ranks: usize) {
+    let inventory = Inventory::new(config);
+    let layout = Layout::new(config, ranks).unwrap();
+    for id in inventory.iter() {
+        let spec = inventory.spec(id).unwrap();
+        let times = if layout.share(id, 0) == Some(Share::Replicated) { ranks as u8 } else { 1 };
+        let used = match id {
+            TensorId::Layer(_, LayerTensor::ALog) => config.kda.heads * 4,
+            _ => spec.bytes() as usize,
+        };
+        let readers = readers(&layout, id, spec.bytes());
+        assert!(readers[..used].iter().all(|count| *count == times), "{id} over {ranks}");
+        assert!(readers[used..].iter().all(|count| *count == 0), "{id} over {ranks}");
+    }
+}
+
+/// No two regions of the arena share a byte, all are aligned, and they and the paddings fill it.
+fn assert_disjoint(layout: &Layout) {
+    let mut regions: Vec<_> = layout.inventory().iter().filter_map(|id| layout.region(id)).collect();
+    let layers = 0..layout.inventory().config().layers.len();
+    regions.extend(layers.filter_map(|layer| layout.kv_b(layer)).flat_map(|kv_b| [kv_b.key, kv_b.value]));
+    regions.sort_by_key(|region| region.offset);
+    assert!(regions.iter().all(|region| region.offset % TENSOR_ALIGN == 0));
+    assert!(regions.windows(2).all(|pair| pair[0].end() <= pair[1].offset));
+    assert!(regions.last().unwrap().end() <= layout.arena_bytes());
+    let sizes = layout.sizes();
+    assert_eq!(sizes.weights + sizes.row_padding + sizes.alignment, layout.arena_bytes());
+}
+
 #[test]
-fn the_ranks_together_read_every_byte_of_k3_nano_once_or_each_of_them_once() {
+fn the_ranks_together_read_every_byte_of_k3_nano() {
     let (config, _) = nano();
-    let inventory = Inventory::new(&config);
-    for ranks in RANKS {
-        let layout = Layout::new(&config, ranks).unwrap();
-        for id in inventory.iter() {
-            let spec = inventory.spec(id).unwrap();
-            let times = if layout.share(id, 0) == Some(Share::Replicated) { ranks as u8 } else { 1 };
-            let used = match id {
-                TensorId::Layer(_, LayerTensor::ALog) => config.kda.heads * 4,
-                _ => spec.bytes() as usize,
-            };
-            let readers = readers(&layout, id, spec.bytes());
-            assert!(readers[..used].iter().all(|count| *count == times), "{id} over {ranks}");
-            assert!(readers[used..].iter().all(|count| *count == 0), "{id} over {ranks}");
-        }
+    RANKS.into_iter().for_each(|ranks| assert_covered(&config, ranks));
+}
+
+#[test]
+fn regions_of_the_official_arena_are_disjoint() {
+    RANKS.into_iter().for_each(|ranks| assert_disjoint(&Layout::new(&Config::official(), ranks).unwrap()));
+}
+
+/// Small models of odd sizes that still divide by 8.
+fn any_config() -> impl Strategy<Value = Config> {
+    let widths = (1usize..20, 1usize..5, 1usize..5, 1usize..4, 1usize..3);
+    let dims = (1usize..4, 1usize..7, 1usize..7, 1usize..7, 1usize..5, 1usize..9);
+    (widths, dims).prop_map(|((hidden, vocab, dense, latent, experts), (heads, dim, nope, v, rope, rank))| {
+        let mut config = nano().0;
+        config.hidden_size = hidden;
+        config.vocab_size = vocab * 8;
+        config.dense_width = dense * 8;
+        config.moe.latent_size = latent * 32;
+        config.moe.experts = experts;
+        config.moe.expert_width = 256;
+        config.moe.shared_width = heads * 8;
+        (config.kda.heads, config.kda.head_dim) = (heads * 8, dim);
+        (config.mla.heads, config.mla.nope_dim, config.mla.v_dim) = (heads * 8, nope, v);
+        (config.mla.rope_dim, config.mla.kv_rank, config.mla.q_rank) = (rope, rank, rank + 1);
+        config
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn models_of_any_even_size_are_covered_without_overlap(config in any_config(), ranks in prop::sample::select(RANKS.to_vec())) {
+        assert_covered(&config, ranks);
+        assert_disjoint(&Layout::new(&config, ranks).unwrap());
     }
 }
 

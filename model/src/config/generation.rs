@@ -1,8 +1,11 @@
 //! `generation_config.json`: when to stop, and the sampling the publisher suggests.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::{CONFIG_FILE_LIMIT, ConfigError};
 
 /// The parts of `generation_config.json` that generation uses; all optional in the file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +33,18 @@ struct File {
 enum OneOrMany {
     One(u32),
     Many(Vec<u32>),
+}
+
+impl GenerationConfig {
+    /// Reads `generation_config.json` of a checkpoint folder; nothing is suggested if there is none.
+    pub fn read(folder: &Path) -> Result<Self, ConfigError> {
+        let path = folder.join("generation_config.json");
+        match crate::file::read(&path, CONFIG_FILE_LIMIT) {
+            Ok(bytes) => parse_generation_config(&bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(source) => Err(ConfigError::Read { path, source }),
+        }
+    }
 }
 
 /// Parses the bytes of a `generation_config.json`.

@@ -185,8 +185,8 @@ pub enum ConfigError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The file is not JSON, or nests deeper than 127 levels.
-    #[error("config.json is not valid JSON: {source}")]
+    /// The file is not JSON of its form, or nests deeper than 127 levels.
+    #[error("the config file is not valid: {source}")]
     Parse {
         /// Where and why.
         source: serde_json::Error,
