@@ -41,7 +41,10 @@ fn a_header_length_that_does_not_fit_is_refused_before_any_allocation() {
 
 #[test]
 fn an_empty_header_or_one_that_is_no_object_is_refused() {
-    for json in ["", " ", "[]", "null", "7", "\"\"", "{", "{}x", "{]", "\u{feff}{}"] {
+    for json in ["", " ", " {}", "[]", "null", "7", "\"\"", "\u{feff}{}"] {
+        assert!(matches!(parse(json, 0), Err(HeaderError::BeginJson)), "{json:?}");
+    }
+    for json in ["{", "{}x", "{]", "{}{}"] {
         assert!(matches!(parse(json, 0), Err(HeaderError::ParseJson(_))), "{json:?}");
     }
     assert_eq!(parse("{}   ", 0).unwrap(), 0);

@@ -39,7 +39,7 @@ impl Channel {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// The text model takes no images.
-    #[error("messages[{message}]: content of type {kind:?} is not supported, only text is")]
+    #[error("messages[{message}]: a content part of type {kind:?} is no text; this model takes text only")]
     PlacePart {
         /// Index of the message.
         message: usize,

@@ -109,7 +109,7 @@ impl Message {
         match &self.content {
             None => Ok(Vec::new()),
             Some(Content::Text(text)) => Ok(vec![text]),
-            Some(Content::Parts(parts)) => parts.iter().map(|part| part.text.as_deref().ok_or(&*part.kind)).collect(),
+            Some(Content::Parts(parts)) => parts.iter().map(ContentPart::as_text).collect(),
         }
     }
 
@@ -139,6 +139,12 @@ pub struct ContentPart {
     /// The text.
     #[serde(default)]
     pub text: Option<String>,
+}
+
+impl ContentPart {
+    fn as_text(&self) -> Result<&str, &str> {
+        self.text.as_deref().filter(|_| self.kind == "text").ok_or(&self.kind)
+    }
 }
 
 /// A tool call in OpenAI form, as clients send it back and as it is sent to them.

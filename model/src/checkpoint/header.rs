@@ -47,6 +47,9 @@ pub enum HeaderError {
     /// The system failed to read the file.
     #[error("cannot read the header: {0}")]
     Read(#[from] io::Error),
+    /// The JSON does not begin with a brace, as the format demands.
+    #[error("the header does not begin with '{{'; is this a safetensors file?")]
+    BeginJson,
     /// The header is not a JSON object of tensors.
     #[error("the header is not a valid safetensors object: {0}")]
     ParseJson(#[from] serde_json::Error),
@@ -160,6 +163,9 @@ pub fn parse_header(bytes: &[u8], file_len: u64) -> Result<Header<'_>, HeaderErr
     let json = rest
         .get(..json_len)
         .ok_or(HeaderError::BoundLength { json_len: json_len as u64, file_len: bytes.len() as u64 })?;
+    if json.first() != Some(&b'{') {
+        return Err(HeaderError::BeginJson);
+    }
     let unverified: UnverifiedHeader<'_> = serde_json::from_slice(json)?;
     unverified.verify(LENGTH_BYTES + json_len as u64, file_len)
 }

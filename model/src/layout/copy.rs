@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A copy of `rows` runs of `row_bytes` bytes from a file to the weight arena of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copy {
+pub struct WeightCopy {
     /// Whose arena.
     pub rank: usize,
     /// First byte in the file.
@@ -21,7 +21,7 @@ pub struct Copy {
     pub row_bytes: u64,
 }
 
-impl Copy {
+impl WeightCopy {
     /// Whether it is one run.
     pub fn is_contiguous(&self) -> bool {
         self.rows == 1
@@ -42,16 +42,18 @@ impl Copy {
     }
 
     /// The parts of the copy whose source lies in `window` of the file: the rest of a row that was cut, whole rows, the
-    /// beginning of a row that is cut. Over windows that tile the file, the parts add up to the copy.
+    /// beginning of a row that is cut; the copy itself if all of it does. Over windows that tile the file, the parts add
+    /// up to the copy.
     pub fn within(&self, window: Range<u64>) -> impl Iterator<Item = Self> + use<> {
         let start = window.start.max(self.source) - self.source;
         let end = window.end.max(self.source) - self.source;
         let first = start / self.source_pitch;
-        let end_row = (end.div_ceil(self.source_pitch)).min(self.rows);
-        let head = self.cut(first, start - first * self.source_pitch, end.min((first + 1) * self.source_pitch));
-        let last = end_row.saturating_sub(1).max(first + 1);
-        let body = self.full_rows(first + 1..last.min(end_row));
-        let tail = (last < end_row).then(|| self.cut(last, 0, end)).flatten();
+        let skipped = start - first * self.source_pitch;
+        let whole_from = if skipped == 0 { first } else { first + 1 };
+        let whole_to = end.checked_sub(self.row_bytes).map_or(0, |last| last / self.source_pitch + 1).min(self.rows);
+        let head = if skipped == 0 { None } else { self.cut(first, skipped, end) };
+        let body = self.whole_rows(whole_from..whole_to);
+        let tail = self.cut(whole_to.max(whole_from), 0, end);
         [head, body, tail].into_iter().flatten()
     }
 
@@ -71,7 +73,7 @@ impl Copy {
         (part.row_bytes > 0).then_some(part)
     }
 
-    fn full_rows(&self, rows: Range<u64>) -> Option<Self> {
+    fn whole_rows(&self, rows: Range<u64>) -> Option<Self> {
         (rows.start < rows.end).then(|| Self {
             source: self.source + rows.start * self.source_pitch,
             destination: self.destination + rows.start * self.destination_pitch,
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     /// Which file byte ends at which arena byte.
-    fn bytes_of(copies: impl IntoIterator<Item = Copy>) -> Vec<(u64, u64)> {
+    fn bytes_of(copies: impl IntoIterator<Item = WeightCopy>) -> Vec<(u64, u64)> {
         let mut moved = Vec::new();
         for copy in copies {
             for row in 0..copy.rows {
@@ -104,9 +106,9 @@ mod tests {
         moved
     }
 
-    fn any_copy() -> impl Strategy<Value = Copy> {
+    fn any_copy() -> impl Strategy<Value = WeightCopy> {
         (0u64..40, 1u64..6, 1u64..9, 0u64..5, 0u64..5, 0u64..40).prop_map(
-            |(source, rows, row_bytes, gap, pad, destination)| Copy {
+            |(source, rows, row_bytes, gap, pad, destination)| WeightCopy {
                 rank: 0,
                 source,
                 source_pitch: row_bytes + gap,
@@ -141,9 +143,31 @@ mod tests {
     }
 
     #[test]
+    fn a_window_around_a_copy_gives_the_copy() {
+        let copy = WeightCopy {
+            rank: 3,
+            source: 10,
+            source_pitch: 8,
+            destination: 0,
+            destination_pitch: 4,
+            rows: 10,
+            row_bytes: 3,
+        };
+        assert!(copy.within(0..200).eq([copy]) && copy.within(10..85).eq([copy]));
+        assert!(copy.within(0..10).chain(copy.within(85..200)).chain(copy.within(13..18)).next().is_none());
+    }
+
+    #[test]
     fn a_window_with_many_rows_gives_at_most_three_parts() {
-        let copy =
-            Copy { rank: 3, source: 10, source_pitch: 8, destination: 0, destination_pitch: 4, rows: 10, row_bytes: 3 };
+        let copy = WeightCopy {
+            rank: 3,
+            source: 10,
+            source_pitch: 8,
+            destination: 0,
+            destination_pitch: 4,
+            rows: 10,
+            row_bytes: 3,
+        };
         let parts: Vec<_> = copy.within(11..60).collect();
         assert_eq!(
             parts.iter().map(|part| (part.source, part.rows, part.row_bytes)).collect::<Vec<_>>(),

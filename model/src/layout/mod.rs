@@ -18,7 +18,7 @@ mod sizes;
 mod source;
 
 pub use arena::{ExpertTable, KvB, Layout, Region, TENSOR_ALIGN};
-pub use copy::Copy;
+pub use copy::WeightCopy;
 pub use share::{ROW_ALIGN, Share};
 pub use sizes::{ArenaSizes, WeightGroup};
 

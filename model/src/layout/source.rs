@@ -1,7 +1,7 @@
 //! From the bytes of a shard to the arenas.
 
 use super::share::{Split, split};
-use super::{Copy, Layout, Region};
+use super::{Layout, Region, WeightCopy};
 use crate::tensor::{LayerTensor, TensorId};
 
 /// Where the parts of all ranks of one region come from.
@@ -19,9 +19,9 @@ struct Source {
 }
 
 impl Source {
-    fn copy(&self, rank: usize, tensor_begin: u64) -> Copy {
+    fn copy(&self, rank: usize, tensor_begin: u64) -> WeightCopy {
         let Region { offset, rows, row_bytes, pitch } = self.region;
-        Copy {
+        WeightCopy {
             rank,
             source: tensor_begin + self.start + rank as u64 * self.rank_stride,
             source_pitch: self.pitch,
@@ -39,8 +39,8 @@ impl Layout {
     /// None if the model has no such tensor.
     ///
     /// A loader walks each shard once: for the tensors of a read, in the order of the file, it issues
-    /// [`Copy::within`] the bytes that were read.
-    pub fn copies(&self, id: TensorId, begin: u64) -> impl Iterator<Item = Copy> + use<> {
+    /// [`WeightCopy::within`] the bytes that were read.
+    pub fn copies(&self, id: TensorId, begin: u64) -> impl Iterator<Item = WeightCopy> + use<> {
         let sources = self.sources(id).unwrap_or_default();
         (0..self.ranks()).flat_map(move |rank| {
             let copy = move |source: Source| source.copy(rank, begin);
