@@ -3,6 +3,20 @@
 //! The crate knows memory, queues, signals and packets. It knows no kernel and no model.
 
 pub mod address;
+mod doorbell;
+pub mod event;
+mod gpu;
 pub mod kfd;
+pub mod linux;
+pub mod memory;
 pub mod packets;
+mod process;
+pub mod queue;
+pub mod signal;
 pub mod system;
+#[cfg(test)]
+mod testing;
+pub mod topology;
+
+pub use gpu::{Gpu, OpenError};
+pub use process::Process;

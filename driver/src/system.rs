@@ -56,7 +56,8 @@ bitflags::bitflags! {
 /// What stands behind a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// Private zeroed memory. With `reserve_only` only addresses are taken (`MAP_NORESERVE`), to be mapped over later.
+    /// Private zeroed memory, in huge pages where the system has them, and not inherited by forks: staging that GPUs
+    /// read. With `reserve_only` only addresses are taken (`MAP_NORESERVE`), to be mapped over later.
     Anonymous {
         /// Take addresses, promise no memory.
         reserve_only: bool,

@@ -106,12 +106,12 @@ fn halves(value: u64) -> [u32; 2] {
 
 fn append(out: &mut Vec<u32>, packets: &[Pm4<'_>]) {
     for packet in packets {
-        packet.encode(out).unwrap();
+        packet.encode(out).expect("every value fits its field");
     }
 }
 
 fn set(out: &mut Vec<u32>, register: ShRegister, values: &[u32]) {
-    SetShReg { register, values, ..Default::default() }.encode(out).unwrap();
+    SetShReg { register, values, ..Default::default() }.encode(out).expect("few values");
 }
 
 fn indirect_buffer(p: &Pointers) -> Vec<u32> {
