@@ -140,6 +140,17 @@ fn large_memory_starts_at_a_huge_page_and_private_vram_has_no_host_view() {
 }
 
 #[test]
+fn running_over_the_end_of_memory_reaches_no_other() {
+    let (_kernel, gpus) = open_gpus();
+    let allocate = |bytes| gpus[0].allocate(&Allocation::vram(Bytes::new(bytes), "one of many")).unwrap();
+    let mut buffers: Vec<_> = [4096, 8192, 2 << 20, 4096, 4 << 20, 4096].into_iter().map(allocate).collect();
+    buffers.sort_by_key(Buffer::va);
+    for pair in buffers.windows(2) {
+        assert!(pair[0].va().get() + pair[0].len().get() + 4096 <= pair[1].va().get(), "{pair:?}");
+    }
+}
+
+#[test]
 fn a_failed_allocation_leaves_nothing_and_says_what_to_do() {
     let (kernel, gpus) = open_gpus();
     let message = |command, errno, what: Allocation<'_>| {

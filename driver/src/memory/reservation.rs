@@ -1,7 +1,8 @@
 //! Host address space taken before memory is put there.
 //!
 //! KFD memory has one number for host and GPUs, and the client chooses it. Taking the addresses from the host first
-//! makes sure that nothing of this process is there.
+//! makes sure that nothing of this process is there. A page is left free behind each range, so that running over its end
+//! is a fault and not a write to the next.
 
 use std::io;
 use std::ptr::NonNull;
@@ -32,11 +33,8 @@ impl Reservation {
     /// Takes `bytes` (a multiple of the page) at a multiple of `alignment` (a power of two, a page or more).
     pub(super) fn new(system: &Arc<dyn System>, bytes: Bytes, alignment: Bytes) -> io::Result<Self> {
         let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
-        // Enough slack to find an aligned start inside.
-        let mapped_bytes = bytes
-            .checked_add(Bytes::new(alignment.get() - Bytes::PAGE.get()))
-            .and_then(Bytes::as_usize)
-            .ok_or_else(too_large)?;
+        // Slack of the alignment less a page finds an aligned start inside; the page more is the guard.
+        let mapped_bytes = bytes.checked_add(alignment).and_then(Bytes::as_usize).ok_or_else(too_large)?;
         let request = MapRequest {
             fixed: None,
             bytes: mapped_bytes,
