@@ -5,6 +5,7 @@
 
 mod control;
 mod dpp;
+mod formats;
 mod lanes;
 mod level;
 mod memory;
