@@ -1,0 +1,122 @@
+//! The committed code objects and the kernels in them.
+
+/// A code object: an ELF file for gfx950, as `kernels/build` made it.
+#[derive(Debug)]
+pub struct CodeObject {
+    /// Name of its source in `src/device`, without `.c`.
+    pub name: &'static str,
+    /// The file.
+    pub bytes: &'static [u8],
+}
+
+/// One kernel of a code object.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its name; the descriptor's symbol is this with `.kd`.
+    pub name: &'static str,
+    /// The code object that holds it.
+    pub code_object: &'static CodeObject,
+    /// Work-items of a workgroup, all in x.
+    pub workgroup: u32,
+    /// Bytes of LDS of a workgroup, fixed in the descriptor; a dispatch adds none.
+    pub lds_bytes: u32,
+}
+
+macro_rules! code_objects {
+    ($($file:ident { $($(#[$doc:meta])* $constant:ident = $kernel:literal, $workgroup:literal work-items, $lds:literal LDS;)+ })+) => {
+        mod objects {
+            $(#[allow(non_upper_case_globals, reason = "named as the file")]
+            pub(super) static $file: super::CodeObject = super::CodeObject {
+                name: stringify!($file),
+                bytes: include_bytes!(concat!("../code-objects/", stringify!($file), ".hsaco")),
+            };)+
+        }
+
+        /// Every kernel of the crate.
+        pub mod kernels {
+            use super::{Kernel, objects};
+            $($($(#[$doc])*
+            pub static $constant: Kernel = Kernel {
+                name: $kernel,
+                code_object: &objects::$file,
+                workgroup: $workgroup,
+                lds_bytes: $lds,
+            };)+)+
+
+            /// All of them.
+            pub static ALL: &[&Kernel] = &[$($(&$constant),+),+];
+        }
+
+        /// Every code object of the crate.
+        pub static CODE_OBJECTS: &[&CodeObject] = &[$(&objects::$file),+];
+    };
+}
+
+code_objects! {
+    embed {
+        /// Rows of the embedding, from the ranks that own them.
+        EMBED = "embed", 256 work-items, 0 LDS;
+    }
+    mix_norm {
+        /// Attention-residual mix and RMSNorm.
+        MIX_NORM = "mix_norm", 256 work-items, 304 LDS;
+    }
+    gemm {
+        /// Projections of at most 16 tokens a workgroup.
+        GEMM_16 = "gemm_16", 256 work-items, 4096 LDS;
+        /// Projections of 128 tokens a workgroup.
+        GEMM_128 = "gemm_128", 256 work-items, 32768 LDS;
+    }
+    kda {
+        /// Kimi Delta Attention between its projections.
+        KDA = "kda", 512 work-items, 41024 LDS;
+    }
+    mla_latent {
+        /// Low-rank norms of MLA and append to the latent cache.
+        MLA_LATENT = "mla_latent", 256 work-items, 32 LDS;
+    }
+    mla_absorb {
+        /// Key half of kv_b applied to the query.
+        MLA_ABSORB = "mla_absorb", 256 work-items, 34816 LDS;
+    }
+    mla_attention {
+        /// Attention over the cached latents.
+        MLA_ATTENTION = "mla_attention", 256 work-items, 81472 LDS;
+    }
+    mla_value {
+        /// Combination of splits, value half of kv_b and output gate.
+        MLA_VALUE = "mla_value", 256 work-items, 16640 LDS;
+    }
+    router_topk {
+        /// Choice of experts.
+        ROUTER_TOPK = "router_topk", 64 work-items, 0 LDS;
+    }
+    moe_group {
+        /// Assignments by expert.
+        MOE_GROUP = "moe_group", 256 work-items, 36896 LDS;
+    }
+    moe_up {
+        /// Gate and up of the routed experts.
+        MOE_UP = "moe_up", 256 work-items, 16384 LDS;
+    }
+    moe_down {
+        /// Down projection of the routed experts.
+        MOE_DOWN = "moe_down", 256 work-items, 0 LDS;
+    }
+    all_reduce {
+        /// Sum over ranks.
+        ALL_REDUCE = "all_reduce", 256 work-items, 0 LDS;
+    }
+    all_gather {
+        /// Columns of all ranks.
+        ALL_GATHER = "all_gather", 256 work-items, 0 LDS;
+    }
+    argmax {
+        /// Greedy choice over all ranks.
+        ARGMAX = "argmax", 256 work-items, 32 LDS;
+    }
+    advance {
+        /// End of a run of the graph.
+        ADVANCE = "advance", 64 work-items, 0 LDS;
+    }
+}

@@ -1,0 +1,16 @@
+// v_mfma_f32_16x16x32_bf16: D[16][16] += A[16][32] B[32][16].
+//   A: lane l holds row    l % 16, k = 8 (l / 16) .. + 7
+//   B: lane l holds column l % 16, k = 8 (l / 16) .. + 7
+//   D: lane l holds column l % 16, rows 4 (l / 16) .. + 3
+// The sum runs over k in whatever order the hardware takes, so any permutation of k serves as long as A and B share it.
+#pragma once
+#include "device.h"
+
+constexpr u32 MFMA_ROWS = 16, MFMA_COLUMNS = 16, MFMA_DEPTH = 32;
+
+INLINE f32x4 mfma(bf16x8 a, bf16x8 b, f32x4 d) { return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, d, 0, 0, 0); }
+
+// Row or column that this lane feeds.
+INLINE u32 mfma_line(void) { return lane_id() % 16; }
+// Which quarter of k (A, B) or of the rows (D) this lane holds.
+INLINE u32 mfma_quarter(void) { return lane_id() / 16; }

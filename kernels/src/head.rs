@@ -1,0 +1,85 @@
+//! The end of a run: greedy choice and advance.
+
+use crate::arguments::arguments;
+use crate::limits::MAX_RANKS;
+use crate::{GpuVa, Kernel, Launch, kernels};
+
+arguments! {
+    /// The largest logit over all ranks, ties to the lowest token, into [`crate::Step::token`]. A collective of two words. A
+    /// NaN sets the error word.
+    Argmax for [ARGMAX] {
+        /// [`crate::Step`].
+        step: GpuVa,
+        /// `[1 or tokens][rows]` FP32: this rank's logits.
+        logits: GpuVa,
+        /// See [`crate::collective::Mailbox`].
+        mailboxes: [GpuVa; MAX_RANKS],
+        /// See [`crate::collective::Mailbox`].
+        error: GpuVa,
+        /// See [`crate::collective::Mailbox`].
+        words: u64,
+        /// See [`crate::collective::Mailbox`].
+        timeout: u64,
+        /// Bytes from one row of logits to the next.
+        row_pitch: u32,
+        /// Vocabulary rows of a rank: rank r has tokens r x rows and up.
+        rows: u32,
+        /// 1: logits has a row for every token, use that of the last; 0: use row 0.
+        last_row: u32,
+        /// See [`crate::collective::Mailbox`].
+        rank: u32,
+        /// See [`crate::collective::Mailbox`].
+        ranks: u32,
+        /// Number of this collective in the graph.
+        collective: u32,
+        /// Most tokens of a run.
+        tokens: u32,
+    }
+    not passed {
+        /// Fills the struct up to a multiple of 8 bytes.
+        reserved: u32,
+    }
+}
+
+impl Launch for Argmax {
+    fn kernel(&self) -> &'static Kernel {
+        &kernels::ARGMAX
+    }
+
+    fn workgroups(&self) -> [u32; 3] {
+        [1, 1, 1]
+    }
+}
+
+arguments! {
+    /// Reports the run in the ring and makes the step that of the next run, unless the error word is set: then only
+    /// [`crate::Step::sequence`] counts on.
+    Advance for [ADVANCE] {
+        /// [`crate::Step`].
+        step: GpuVa,
+        /// `[..]` u32: the tokens of the next run; with `has_token` the first becomes the chosen one.
+        ids: GpuVa,
+        /// `[ring_mask + 1]` of [`crate::RingEntry`], host-visible, or null.
+        ring: GpuVa,
+        /// The error word of this GPU.
+        error: GpuVa,
+        /// Entries of the ring, a power of two, less 1.
+        ring_mask: u32,
+        /// Collectives of the graph.
+        collectives: u32,
+        /// 1 if the graph chose a token.
+        has_token: u32,
+        /// Most tokens of a run.
+        tokens: u32,
+    }
+}
+
+impl Launch for Advance {
+    fn kernel(&self) -> &'static Kernel {
+        &kernels::ADVANCE
+    }
+
+    fn workgroups(&self) -> [u32; 3] {
+        [1, 1, 1]
+    }
+}

@@ -1,0 +1,40 @@
+//! Memory that kernels and host share: the step and the ring.
+
+use bytemuck::{Pod, Zeroable};
+
+/// What changes from one run of the graph to the next. In device memory, one copy a GPU, all alike. [`crate::head::Advance`]
+/// makes it that of the next run; the host writes it to start a request or a prefill chunk, with the GPU idle.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Step {
+    /// Tokens already in the caches: position of the first token of this run.
+    pub position: u32,
+    /// Tokens of this run, at least 1: collectives rely on it.
+    pub count: u32,
+    /// Epoch of the first collective of this run. Starts at 1 with zeroed mailboxes and must not wrap: the host starts over
+    /// with both before 2^32.
+    pub epoch: u32,
+    /// Runs finished.
+    pub sequence: u32,
+    /// What the greedy head chose in this run.
+    pub token: u32,
+    /// Unused.
+    pub reserved: [u32; 3],
+}
+
+/// An entry of the host-visible ring, one a run. The host waits for `sequence` to become the number of the run.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct RingEntry {
+    /// The error word of the GPU ([`crate::ErrorWord`]): the run is void unless it is 0.
+    pub error: u64,
+    /// The chosen token, or [`RingEntry::NO_TOKEN`].
+    pub token: u32,
+    /// Number of the run, from 1. Stored last, in one 64-bit store with the token.
+    pub sequence: u32,
+}
+
+impl RingEntry {
+    /// The run chose no token: it failed, or its graph has no head.
+    pub const NO_TOKEN: u32 = u32::MAX;
+}
