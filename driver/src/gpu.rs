@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::address::{Bytes, GpuVa};
 use crate::doorbell::DoorbellSlice;
 use crate::event;
-use crate::kfd::IoctlError;
 use crate::kfd::process::{Apertures, GetClockCounters};
+use crate::kfd::{IoctlError, Kfd};
 use crate::memory::{self, Allocation, Buffer};
 use crate::process::Process;
 use crate::system::Fd;
@@ -34,7 +34,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Its address space is taken.
-    #[error("GPU {gpu_id:#x} is already open in this process through another file: open each GPU once")]
+    #[error("GPU {gpu_id:#x} is already open in this process, but not by this driver: only one may drive it")]
     InUse {
         /// Which GPU.
         gpu_id: u32,
@@ -83,33 +83,22 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the render node of a GPU and takes its address space.
+    /// Opens a GPU, or opens it again: its render node stays open as long as the process object lives.
     pub fn open(process: &Arc<Process>, node: GpuNode) -> Result<Arc<Self>, OpenError> {
         let kfd = process.kfd();
-        let (gpu_id, path) = (node.gpu_id, node.render_path());
-        // A panic while opening another GPU leaves nothing half done that this one could see.
-        let _opening = process.opening.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let render = kfd.system().open(&path).map_err(|source| OpenError::Render {
-            gpu_id,
-            node: node.node,
-            pci: node.pci_address(),
-            path,
-            source,
-        })?;
-        // From here on, dropping the object closes the file.
-        let mut gpu = Self {
-            process: process.clone(),
-            node,
-            render,
-            apertures: Apertures::default(),
-            doorbells: Mutex::default(),
+        let gpu_id = node.gpu_id;
+        let mut renders = process.renders();
+        let render = match renders.get(&gpu_id) {
+            Some(&render) => render,
+            None => {
+                let render = acquire(kfd, &node)?;
+                renders.insert(gpu_id, render);
+                render
+            }
         };
-        kfd.acquire_vm(gpu_id, render).map_err(|error| match error.errno() {
-            Some(libc::EBUSY) => OpenError::InUse { gpu_id },
-            _ => error.into(),
-        })?;
         let apertures = kfd.apertures()?.into_iter().find(|apertures| apertures.gpu_id == gpu_id);
-        gpu.apertures = apertures.ok_or(OpenError::NoApertures { gpu_id })?;
+        let apertures = apertures.ok_or(OpenError::NoApertures { gpu_id })?;
+        let gpu = Self { process: process.clone(), node, render, apertures, doorbells: Mutex::default() };
         process.events().add_gpu(kfd, &gpu).map_err(|source| OpenError::Events { gpu_id, source })?;
         Ok(Arc::new(gpu))
     }
@@ -171,10 +160,23 @@ impl Gpu {
     }
 }
 
-impl Drop for Gpu {
-    fn drop(&mut self) {
-        self.process.kfd().system().close(self.render);
-    }
+/// Opens the render node of a GPU and makes its address space this process'.
+fn acquire(kfd: &Kfd, node: &GpuNode) -> Result<Fd, OpenError> {
+    let (gpu_id, path) = (node.gpu_id, node.render_path());
+    let render = kfd.system().open(&path).map_err(|source| OpenError::Render {
+        gpu_id,
+        node: node.node,
+        pci: node.pci_address(),
+        path,
+        source,
+    })?;
+    kfd.acquire_vm(gpu_id, render).map(|()| render).map_err(|error| {
+        kfd.system().close(render);
+        match error.errno() {
+            Some(libc::EBUSY) => OpenError::InUse { gpu_id },
+            _ => error.into(),
+        }
+    })
 }
 
 impl fmt::Display for Gpu {

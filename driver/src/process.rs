@@ -1,11 +1,12 @@
 //! This process as KFD sees it: one open device, one event page, one map of addresses, one fault that ends it all.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::event::{Events, Fault};
 use crate::kfd::{Kfd, OpenError};
 use crate::memory::AddressMap;
-use crate::system::System;
+use crate::system::{Fd, System};
 use crate::topology::{self, Topology};
 
 /// What all GPUs of a program share. A program has one: the kernel keeps one compute process per address space.
@@ -16,8 +17,9 @@ pub struct Process {
     kfd: Kfd,
     events: Events,
     addresses: AddressMap,
-    /// Held while a GPU is opened: the first one brings the event page.
-    pub(crate) opening: Mutex<()>,
+    /// Render nodes whose address space is acquired, by GPU. The kernel ties a GPU's address space to one file for the
+    /// life of the process, so a file stays open for whoever opens the GPU again.
+    renders: Mutex<BTreeMap<u32, Fd>>,
 }
 
 impl Process {
@@ -28,7 +30,7 @@ impl Process {
             kfd,
             events: Events::default(),
             addresses: AddressMap::default(),
-            opening: Mutex::default(),
+            renders: Mutex::default(),
         }))
     }
 
@@ -52,11 +54,25 @@ impl Process {
         self.events.poll(self)
     }
 
+    /// The open render nodes; held while a GPU is opened, as the first one brings the event page.
+    pub(crate) fn renders(&self) -> MutexGuard<'_, BTreeMap<u32, Fd>> {
+        // A panic elsewhere leaves the map whole: a file is entered when its GPU is acquired.
+        self.renders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn events(&self) -> &Events {
         &self.events
     }
 
     pub(crate) fn addresses(&self) -> &AddressMap {
         &self.addresses
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        for fd in std::mem::take(&mut *self.renders()).into_values() {
+            self.kfd.system().close(fd);
+        }
     }
 }

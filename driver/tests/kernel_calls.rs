@@ -65,12 +65,21 @@ fn the_first_gpu_brings_the_event_page_and_the_others_map_it() {
     let calls = kernel.take_calls();
     assert_eq!(calls, [Command::AcquireVm, Command::GetProcessAperturesNew, Command::MapMemoryToGpu]);
     assert_eq!(first.apertures().lds_base, 1 << 48);
-    assert!(matches!(
-        Gpu::open(&process, nodes[0].clone()),
-        Err(driver::OpenError::InUse { gpu_id }) if gpu_id == first.id()
-    ));
-    drop((first, second, process));
+    drop(first);
+    let again = Gpu::open(&process, nodes[0].clone()).unwrap();
+    assert_eq!(kernel.take_calls(), [Command::GetProcessAperturesNew], "its address space is this process' already");
+    drop((again, second, process));
     assert_only_the_event_page_is_left(&kernel);
+}
+
+#[test]
+fn a_gpu_that_another_part_of_the_program_holds_is_refused() {
+    let (kernel, process) = open();
+    let node = process.topology().unwrap().gpus.remove(0);
+    kernel.fail(Command::AcquireVm, 0, libc::EBUSY);
+    assert!(matches!(Gpu::open(&process, node.clone()), Err(driver::OpenError::InUse { gpu_id: 0xa1 })));
+    kernel.account(|account| assert_eq!(account.files.len(), 1, "only /dev/kfd is open"));
+    assert!(Gpu::open(&process, node).is_ok(), "nothing stands in the way of another try");
 }
 
 #[test]
@@ -217,6 +226,18 @@ fn a_compute_queue_is_created_with_the_sizes_other_clients_compute() {
     SdmaQueue::create(&gpus[0], SdmaEngine::Number(15), QueueOptions::default()).unwrap();
     assert_eq!((args_of(&kernel).queue_type, args_of(&kernel).sdma_engine_id), (4, 15));
     assert!(SdmaQueue::create(&gpus[0], SdmaEngine::Number(16), QueueOptions::default()).is_err());
+}
+
+#[test]
+fn stopping_a_queue_keeps_its_ring_priority_and_xcc() {
+    let (kernel, gpus) = open_gpus();
+    let mut queue = Pm4Queue::create(&gpus[0], 5, QueueOptions::default()).unwrap();
+    queue.set_percentage(0).unwrap();
+    let (created, updated) = (args_of(&kernel), kernel.updated()[0]);
+    assert_eq!(updated.queue_percentage, 5 << 8);
+    assert_eq!((updated.queue_id, updated.queue_priority), (created.queue_id, created.queue_priority));
+    assert_eq!((updated.ring_base_address, updated.ring_size), (created.ring_base_address, created.ring_size));
+    assert!(queue.set_percentage(101).is_err());
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) struct HardwareQueue {
     id: u32,
     kind: QueueType,
     options: QueueOptions,
+    xcc: u8,
     doorbell: Doorbell,
     memory: Option<QueueMemory>,
 }
@@ -56,7 +57,7 @@ impl HardwareQueue {
             ring_size: options.ring.get() as u32,
             gpu_id: gpu.id(),
             queue_type: kind as u32,
-            queue_percentage: u32::from(options.percentage) | u32::from(xcc) << 8,
+            queue_percentage: share(options.percentage, xcc),
             queue_priority: options.priority.into(),
             sdma_engine_id: engine,
             ..Default::default()
@@ -80,7 +81,7 @@ impl HardwareQueue {
             });
         match doorbell {
             Ok(doorbell) => {
-                Ok(Self { gpu: gpu.clone(), id: args.queue_id, kind, options, doorbell, memory: Some(memory) })
+                Ok(Self { gpu: gpu.clone(), id: args.queue_id, kind, options, xcc, doorbell, memory: Some(memory) })
             }
             Err(error) => {
                 destroy(gpu, args.queue_id, memory);
@@ -146,7 +147,7 @@ impl HardwareQueue {
             ring_base_address: self.memory().ring.va().get(),
             queue_id: self.id,
             ring_size: self.options.ring.get() as u32,
-            queue_percentage: percentage.into(),
+            queue_percentage: share(percentage, self.xcc),
             queue_priority: self.options.priority.into(),
         })?;
         self.options.percentage = percentage;
@@ -189,6 +190,12 @@ impl Drop for HardwareQueue {
             destroy(&self.gpu, self.id, memory);
         }
     }
+}
+
+/// The share of time and, in the same word, the target XCC: every call that sets one sets the other
+/// (`set_queue_properties_from_user`, `kfd_ioctl_update_queue`).
+fn share(percentage: u8, xcc: u8) -> u32 {
+    u32::from(percentage) | u32::from(xcc) << 8
 }
 
 fn destroy(gpu: &Gpu, id: u32, memory: QueueMemory) {

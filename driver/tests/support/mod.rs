@@ -12,7 +12,7 @@ use driver::kfd::memory::{
     AllocMemoryOfGpu, FreeMemoryOfGpu, MapMemoryToGpu, MmapOffset, MmapType, UnmapMemoryFromGpu,
 };
 use driver::kfd::process::{AcquireVm, Apertures, GetProcessAperturesNew, GetVersion};
-use driver::kfd::queue::{CreateQueue, DestroyQueue};
+use driver::kfd::queue::{CreateQueue, DestroyQueue, UpdateQueue};
 use driver::kfd::{Arguments, Command};
 use driver::linux::Linux;
 use driver::system::{Backing, Fd, MapRequest, Protection, System};
@@ -42,6 +42,7 @@ struct State {
     account: Account,
     calls: Vec<Command>,
     created: Vec<CreateQueue>,
+    updated: Vec<UpdateQueue>,
     allocated: Vec<AllocMemoryOfGpu>,
     doorbells: Option<usize>,
     next: u64,
@@ -94,6 +95,11 @@ impl Kernel {
     /// Arguments of every queue created so far.
     pub(crate) fn created(&self) -> Vec<CreateQueue> {
         self.state().created.clone()
+    }
+
+    /// Arguments of every change of a queue so far.
+    pub(crate) fn updated(&self) -> Vec<UpdateQueue> {
+        self.state().updated.clone()
     }
 
     /// Arguments of every allocation so far.
@@ -256,7 +262,7 @@ impl State {
                     return error(libc::EINVAL);
                 }
             }
-            Command::UpdateQueue => {}
+            Command::UpdateQueue => self.updated.push(*arg.structure::<UpdateQueue>()),
             _ => return error(libc::ENOTTY),
         }
         Ok(0)
