@@ -46,6 +46,11 @@ impl Code {
         code
     }
 
+    /// The registers that its waves have.
+    pub(crate) fn limits(&self) -> RegisterLimits {
+        self.limits
+    }
+
     /// The micros; each run of them ends with one that jumps or stops.
     pub(crate) fn micros(&self) -> &[Micro] {
         &self.micros

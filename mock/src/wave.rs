@@ -55,6 +55,10 @@ impl Mode {
     const ROUND_AND_DENORM: u32 = 0xff;
     const ROUND_NEAREST_ALL_DENORMALS: u32 = 0xf0;
     const FP16_OVERFLOW: u32 = 1 << 23;
+    /// GPR_IDX_EN: vector registers are indexed by M0.
+    pub const GPR_IDX_EN: u32 = 1 << 27;
+    /// VSKIP: vector instructions are skipped.
+    pub const VSKIP: u32 = 1 << 28;
 
     /// MODE at wave start, from COMPUTE_PGM_RSRC1 (FLOAT_MODE 12-19, DX10_CLAMP 21, IEEE_MODE 23, FP16_OVFL 26).
     #[must_use]
@@ -131,6 +135,30 @@ impl Mode {
         self.0 >> 9 & 1 == 1
     }
 
+    /// Operands of vector ALU instructions are indexed by M0.
+    #[must_use]
+    pub fn indexes_vgprs(self) -> bool {
+        self.0 & Self::GPR_IDX_EN != 0
+    }
+
+    /// Vector instructions are skipped.
+    #[must_use]
+    pub fn skips_vector(self) -> bool {
+        self.0 & Self::VSKIP != 0
+    }
+
+    /// CSP: levels in use of the stack of `s_cbranch_*_fork`.
+    #[must_use]
+    pub fn branch_stack(self) -> u32 {
+        self.0 >> 29
+    }
+
+    /// The mode with another CSP.
+    #[must_use]
+    pub fn with_branch_stack(self, level: u32) -> Self {
+        Self(self.0 & !(7 << 29) | level << 29)
+    }
+
     /// Half-precision overflow gives the largest finite value instead of infinity.
     #[must_use]
     pub fn fp16_overflow(self) -> bool {
@@ -154,6 +182,8 @@ pub struct Wave {
     pub scc: bool,
     /// MODE.
     pub mode: Mode,
+    /// The bits of STATUS that instructions other than `s_setprio` do not change.
+    pub status: u32,
     /// Index of the next pre-decoded instruction in the wave's code.
     pub pc: u32,
     /// This wave's number in its workgroup.

@@ -4,62 +4,72 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::code::Code;
-use crate::exec::{self, Cx, HostLevel, Stop, WaveFault};
-use crate::machine::launch::{Launch, Placement};
+use crate::exec::{self, Cx, HostLevel, Outside, Stop, WaveFault};
+use crate::machine::launch::{LDS_GRANULE, Launch, Placement};
 use crate::memory::{PageMap, View};
 use crate::wave::Wave;
 
-/// The local data share of one workgroup, in bytes from 0 to its allocation.
+/// The local data share of one workgroup, in bytes from 0 to its allocation. Reads past the end give zero, and writes
+/// there are dropped (CDNA4 ISA section 3.6.1).
 pub struct Lds {
-    dwords: Box<[u32]>,
+    quadwords: Box<[u64]>,
+    bytes: u32,
 }
 
 impl Lds {
-    /// LDS of `bytes` bytes, rounded up to a dword.
+    /// LDS of `bytes` bytes.
     #[must_use]
     pub fn new(bytes: u32) -> Self {
-        Self { dwords: vec![0; bytes.div_ceil(4) as usize].into_boxed_slice() }
+        Self { quadwords: vec![0; bytes.div_ceil(8) as usize].into_boxed_slice(), bytes }
     }
 
     /// Bytes the workgroup may address.
+    #[inline]
     #[must_use]
     pub fn bytes(&self) -> u32 {
-        self.dwords.len() as u32 * 4
+        self.bytes
+    }
+
+    /// All of it.
+    #[inline]
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.quadwords)[..self.bytes as usize]
+    }
+
+    /// All of it, to be written; aligned to eight bytes.
+    #[inline]
+    #[must_use]
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.quadwords)[..self.bytes as usize]
     }
 
     /// The dword at byte address `address`, which need not be aligned.
-    ///
-    /// # Errors
-    /// [`WaveFault::Lds`] outside the allocation.
     #[inline]
-    pub fn read_u32(&self, address: u32) -> Result<u32, WaveFault> {
+    #[must_use]
+    pub fn read_u32(&self, address: u32) -> u32 {
         let mut bytes = [0; 4];
-        bytes.copy_from_slice(self.range(address, 4)?);
-        Ok(u32::from_le_bytes(bytes))
+        self.read(address, &mut bytes);
+        u32::from_le_bytes(bytes)
     }
 
-    /// The `bytes` bytes at `address`.
-    ///
-    /// # Errors
-    /// [`WaveFault::Lds`] outside the allocation.
+    /// Reads the bytes at `address`: all of them zero if not all are inside.
     #[inline]
-    pub fn range(&self, address: u32, bytes: u32) -> Result<&[u8], WaveFault> {
-        let all: &[u8] = bytemuck::cast_slice(&self.dwords);
-        let size = all.len() as u32;
-        let end = address as usize + bytes as usize;
-        all.get(address as usize..end).ok_or(WaveFault::Lds { address, bytes, size })
+    pub fn read(&self, address: u32, into: &mut [u8]) {
+        let start = address as usize;
+        match self.as_bytes().get(start..start + into.len()) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => into.fill(0),
+        }
     }
 
-    /// The `bytes` bytes at `address`, to be written.
-    ///
-    /// # Errors
-    /// [`WaveFault::Lds`] outside the allocation.
+    /// Writes the bytes at `address`: none of them if not all are inside.
     #[inline]
-    pub fn range_mut(&mut self, address: u32, bytes: u32) -> Result<&mut [u8], WaveFault> {
-        let all: &mut [u8] = bytemuck::cast_slice_mut(&mut self.dwords);
-        let size = all.len() as u32;
-        let end = address as usize + bytes as usize;
-        all.get_mut(address as usize..end).ok_or(WaveFault::Lds { address, bytes, size })
+    pub fn write(&mut self, address: u32, from: &[u8]) {
+        let start = address as usize;
+        if let Some(bytes) = self.as_bytes_mut().get_mut(start..start + from.len()) {
+            bytes.copy_from_slice(from);
+        }
     }
 }
 
@@ -145,7 +155,14 @@ impl Workgroup {
 
     /// Runs each wave until it ends, yields or has executed `quantum` instructions, starting with wave `first`; waves
     /// that meet at a barrier go on within the turn.
-    pub(crate) fn turn(&mut self, map: &PageMap, level: HostLevel, quantum: u32, first: usize) -> Turn {
+    pub(crate) fn turn(
+        &mut self,
+        map: &PageMap,
+        level: HostLevel,
+        outside: &dyn Outside,
+        quantum: u32,
+        first: usize,
+    ) -> Turn {
         let started = self.started.get_or_insert_with(|| Started {
             waves: self
                 .launch
@@ -154,7 +171,8 @@ impl Workgroup {
                 .into_iter()
                 .map(|wave| (wave, WaveState::Ready))
                 .collect(),
-            lds: Lds::new(self.launch.shape.lds_bytes),
+            // The hardware holds accesses to what is allocated, not to what was asked for.
+            lds: Lds::new(self.launch.shape.lds_bytes.next_multiple_of(LDS_GRANULE)),
         });
         let count = started.waves.len();
         for (_, state) in &mut started.waves {
@@ -172,7 +190,7 @@ impl Workgroup {
                 ran = true;
                 *state = loop {
                     let code = Arc::clone(&self.code);
-                    let mut cx = Cx::new(wave, &mut started.lds, View::new(map), &code, quantum);
+                    let mut cx = Cx::new(wave, &mut started.lds, View::new(map), &code, outside, quantum);
                     match exec::run(&mut cx) {
                         Stop::End => break WaveState::Ended,
                         Stop::Barrier => break WaveState::AtBarrier,

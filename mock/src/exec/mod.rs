@@ -10,7 +10,9 @@ mod lanes;
 mod level;
 mod memory;
 mod modifiers;
+mod outside;
 mod scalar;
+mod special_modes;
 pub(crate) mod translate;
 mod vector;
 
@@ -21,6 +23,7 @@ use crate::workgroup::Lds;
 
 pub(crate) use level::Handler;
 pub use level::HostLevel;
+pub(crate) use outside::Outside;
 pub(crate) use translate::RegisterLimits;
 
 /// Where a source operand comes from.
@@ -104,15 +107,19 @@ pub enum WaveFault {
     /// A memory access was refused.
     #[error(transparent)]
     Memory(#[from] MemoryFault),
-    /// An LDS access outside the workgroup's allocation.
-    #[error("LDS access of {bytes} bytes at {address:#x}: the workgroup has {size} bytes")]
-    Lds {
+    /// An LDS atomic that is not aligned to its size.
+    #[error("LDS atomic of {bytes} bytes at {address:#x}: misaligned")]
+    MisalignedLds {
         /// Byte address in LDS.
         address: u32,
         /// Size of the access.
         bytes: u32,
-        /// Bytes the workgroup has.
-        size: u32,
+    },
+    /// `s_trap`, which `__builtin_trap` compiles to.
+    #[error("trap {id}")]
+    Trap {
+        /// The instruction's operand: 2 for a program that aborts, 3 for a breakpoint.
+        id: u8,
     },
     /// The instruction can't be executed by this emulator or does not exist on gfx950.
     #[error("{0}")]
@@ -131,6 +138,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) memory: View<'a>,
     /// The code being executed.
     pub(crate) code: &'a Code,
+    /// The clock and the host.
+    pub(crate) outside: &'a dyn Outside,
     /// Set by a handler that ends the wave's turn.
     pub(crate) stop: Option<Stop>,
     /// Instructions left in this turn.
@@ -140,9 +149,16 @@ pub(crate) struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    pub(crate) fn new(w: &'a mut Wave, lds: &'a mut Lds, memory: View<'a>, code: &'a Code, budget: u32) -> Self {
+    pub(crate) fn new(
+        w: &'a mut Wave,
+        lds: &'a mut Lds,
+        memory: View<'a>,
+        code: &'a Code,
+        outside: &'a dyn Outside,
+        budget: u32,
+    ) -> Self {
         let vgpr = w.vgprs.as_mut_ptr();
-        Self { vgpr, w, lds, memory, code, stop: None, budget, staging: [Vreg::default(); 8] }
+        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, staging: [Vreg::default(); 8] }
     }
 
     #[inline(always)]
@@ -212,13 +228,7 @@ impl<'a> Cx<'a> {
             SrcKind::Scc => u32::from(self.w.scc),
             SrcKind::Vccz => u32::from(self.vcc() == 0),
             SrcKind::Execz => u32::from(self.exec() == 0),
-            SrcKind::LdsDirect => match self.lds.read_u32(self.m0() & 0xffff) {
-                Ok(value) => value,
-                Err(fault) => {
-                    self.fault(fault);
-                    0
-                }
-            },
+            SrcKind::LdsDirect => self.lds.read_u32(self.m0() & 0xffff),
             SrcKind::None | SrcKind::Vgpr | SrcKind::Sgpr | SrcKind::Constant => 0,
         }
     }
@@ -241,8 +251,12 @@ impl<'a> Cx<'a> {
 /// Executes the wave of `cx` until something stops it.
 pub(crate) fn run(cx: &mut Cx<'_>) -> Stop {
     let given = cx.budget;
+    special_modes::run(cx);
     let micros = cx.code.micros();
     let stop = loop {
+        if let Some(stop) = cx.stop.take() {
+            break stop;
+        }
         if cx.budget == 0 {
             break Stop::Quantum;
         }
@@ -252,9 +266,6 @@ pub(crate) fn run(cx: &mut Cx<'_>) -> Stop {
         cx.budget -= 1;
         // SAFETY: `Code` holds micros translated for this wave's register limits and this host's level.
         unsafe { (m.run)(cx, m) };
-        if let Some(stop) = cx.stop.take() {
-            break stop;
-        }
     };
     cx.w.executed += u64::from(given - cx.budget);
     stop

@@ -1,6 +1,6 @@
 //! From a decoded instruction to a [`Micro`]: picks the handler and resolves operands.
 
-use isa::{Class, DataType, InlineFloat, Inst, Kind, Op, OpInfo, Operand, Special};
+use isa::{Class, DataType, InlineFloat, Inst, Kind, OpInfo, Operand, Special};
 
 use super::level::{Baseline, Body, Level};
 use super::{Cx, Handler, HostLevel, Micro, Src, SrcKind, WaveFault, control, memory, scalar, vector};
@@ -77,6 +77,8 @@ impl Builder<'_> {
             Operand::Special(special) if special_kind(special).is_some() => {
                 Src { kind: special_kind(special).unwrap_or(SrcKind::None), ..Src::NONE }
             }
+            // Trap temporaries read as zero outside a trap handler (CDNA4 ISA section 3.10); so does what has no register.
+            Operand::Ttmp { .. } | Operand::Special(Special::Null | Special::PopsExitingWaveId) => constant((0, 0)),
             Operand::Special(Special::SharedBase) => constant(aperture(1 << 48)),
             Operand::Special(Special::SharedLimit) => constant(aperture((1 << 48) + 0xffff_ffff)),
             Operand::Special(Special::PrivateBase) => constant(aperture(2 << 48)),
@@ -121,7 +123,7 @@ fn special_kind(special: Special) -> Option<SrcKind> {
     }
 }
 
-/// Scalar register number of a named register. Number 125 and what can't be written land in a register nobody reads.
+/// Scalar register number of a named register. What can't be written lands in a trap temporary, which nobody reads.
 fn special_register(special: Special) -> u16 {
     let number = match special {
         Special::FlatScratch | Special::FlatScratchLo => sreg::FLAT_SCRATCH_LO,
@@ -133,7 +135,7 @@ fn special_register(special: Special) -> u16 {
         Special::M0 => sreg::M0,
         Special::Exec | Special::ExecLo => sreg::EXEC_LO,
         Special::ExecHi => sreg::EXEC_LO + 1,
-        _ => sreg::M0 + 1,
+        _ => sreg::TTMP0,
     };
     number as u16
 }
@@ -182,7 +184,7 @@ pub(crate) fn translate(inst: &Inst, address: u64, limits: RegisterLimits, level
         #[cfg(not(target_arch = "x86_64"))]
         HostLevel::Avx2 | HostLevel::Avx512 => families::<Baseline>(&builder),
     };
-    let ends_run = matches!(inst.op, Op::SEndpgm | Op::SBranch | Op::SSetpcB64 | Op::SSwappcB64 | Op::SCallB64);
+    let ends_run = control::ends_run(inst.op);
     match micro {
         Ok(micro) => Translated { micro, branch: control::branch_target(inst, address), ends_run },
         Err(Unsupported::Instruction) => Translated { micro: refuse_unsupported(), branch: None, ends_run: true },
@@ -192,7 +194,7 @@ pub(crate) fn translate(inst: &Inst, address: u64, limits: RegisterLimits, level
 
 fn families<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
     match b.info.class {
-        Class::Branch | Class::Control => control::translate(b),
+        Class::Branch | Class::Control | Class::Message | Class::Debug => control::translate(b),
         Class::Salu => scalar::translate(b),
         Class::Smem => memory::scalar::translate(b),
         Class::Valu | Class::Transcendental => vector::translate::<L>(b),

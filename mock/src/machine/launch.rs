@@ -191,6 +191,8 @@ impl LaunchShape {
             sgprs,
             scc: false,
             mode: Mode::from_rsrc1(resources.rsrc1),
+            // STATUS: IN_TG, VALID, SCRATCH_EN.
+            status: u32::from(waves > 1) << 11 | 1 << 16 | u32::from(place.scratch.is_some()) << 28,
             pc: Code::ENTRY,
             index,
             hw_id: place.hw_id(index),

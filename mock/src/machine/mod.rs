@@ -17,7 +17,7 @@ use std::time::Instant;
 use crate::code::CodeCache;
 use crate::config::Config;
 use crate::cp::Processor;
-use crate::exec::HostLevel;
+use crate::exec::{HostLevel, Outside};
 use crate::kfd::Events;
 use crate::memory::PageMap;
 use crate::sdma::Sdma;
@@ -88,6 +88,16 @@ impl Shared {
     pub(crate) fn clock(&self) -> u64 {
         // Starts at one, as zero reads as "no time stamp" to clients.
         1 + (self.started.elapsed().as_nanos() / 10) as u64
+    }
+}
+
+impl Outside for Shared {
+    fn clock(&self) -> u64 {
+        Self::clock(self)
+    }
+
+    fn interrupt(&self, event: u32) {
+        self.events.signal(event);
     }
 }
 

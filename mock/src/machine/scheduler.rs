@@ -42,7 +42,7 @@ fn step(shared: &Shared) -> bool {
         state.pick()
     };
     if let Some((mut workgroup, first)) = picked {
-        let turn = workgroup.turn(&maps[workgroup.gpu], shared.level, QUANTUM, first as usize);
+        let turn = workgroup.turn(&maps[workgroup.gpu], shared.level, shared, QUANTUM, first as usize);
         shared.state().put_back(shared, workgroup, turn);
         shared.work.notify_all();
         moved = true;

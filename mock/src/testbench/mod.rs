@@ -5,13 +5,14 @@
 
 mod assembler;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use driver::address::GpuVa;
 
 use crate::code::CodeCache;
-use crate::exec::{self, Cx, HostLevel, RegisterLimits, Stop, WaveFault};
+use crate::exec::{self, Cx, HostLevel, Outside, RegisterLimits, Stop, WaveFault};
 use crate::memory::{AllocationId, Mapping, PageMap, View};
 use crate::wave::{LANES, Mode, Vreg, Wave, sreg};
 use crate::workgroup::Lds;
@@ -29,6 +30,24 @@ pub(crate) struct Bench {
     /// Mapped at [`BUFFER`].
     pub(crate) buffer: Vec<u32>,
     pub(crate) lds: Lds,
+    pub(crate) outside: FixedOutside,
+}
+
+/// A clock that stands still, and the interrupts of the last run.
+#[derive(Default)]
+pub(crate) struct FixedOutside {
+    pub(crate) clock: u64,
+    pub(crate) interrupts: RefCell<Vec<u32>>,
+}
+
+impl Outside for FixedOutside {
+    fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    fn interrupt(&self, event: u32) {
+        self.interrupts.borrow_mut().push(event);
+    }
 }
 
 impl Bench {
@@ -43,6 +62,7 @@ impl Bench {
             scc: false,
             // Round to nearest even, denormals kept, DX10_CLAMP, IEEE: what clang puts in kernel descriptors.
             mode: Mode(0x3f0),
+            status: 1 << 16,
             pc: 0,
             index: 0,
             hw_id: 0,
@@ -51,7 +71,7 @@ impl Bench {
             scratch_bytes_per_lane: 0,
             executed: 0,
         };
-        Self { wave, buffer: vec![0; 16 * 1024], lds: Lds::new(64 * 1024) }
+        Self { wave, buffer: vec![0; 16 * 1024], lds: Lds::new(64 * 1024), outside: FixedOutside::default() }
     }
 
     /// ArchVGPR `n`, one value a lane.
@@ -140,7 +160,7 @@ impl Bench {
         let mut code = CodeCache::default().get(0, GpuVa::new(CODE), limits, &map, level);
         self.wave.pc = 0;
         loop {
-            let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, 1_000_000);
+            let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, &self.outside, 1_000_000);
             match exec::run(&mut cx) {
                 Stop::End => return Ok(()),
                 Stop::Barrier | Stop::Yield => {}
@@ -162,7 +182,7 @@ impl Bench {
             scc: self.wave.scc,
             mode: self.wave.mode,
             buffer: self.buffer.clone(),
-            lds: self.lds.range(0, self.lds.bytes()).unwrap_or_default().to_vec(),
+            lds: self.lds.as_bytes().to_vec(),
         }
     }
 
@@ -174,8 +194,8 @@ impl Bench {
         self.wave.scc = state.scc;
         self.wave.mode = state.mode;
         self.buffer.clone_from(&state.buffer);
-        let bytes = self.lds.bytes();
-        self.lds.range_mut(0, bytes).expect("the whole LDS").copy_from_slice(&state.lds);
+        self.lds.as_bytes_mut().copy_from_slice(&state.lds);
+        self.outside.interrupts.take();
     }
 }
 
