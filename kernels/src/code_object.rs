@@ -87,13 +87,13 @@ code_objects! {
         /// Combination of splits, value half of kv_b and output gate.
         MLA_VALUE = "mla_value", 256 work-items, 16640 LDS;
     }
-    router_topk {
+    router {
         /// Choice of experts.
         ROUTER_TOPK = "router_topk", 64 work-items, 0 LDS;
-    }
-    moe_group {
         /// Assignments by expert.
         MOE_GROUP = "moe_group", 256 work-items, 36896 LDS;
+        /// Both, for few tokens.
+        MOE_ROUTE = "moe_route", 256 work-items, 36896 LDS;
     }
     moe_up {
         /// Gate and up of the routed experts.

@@ -5,7 +5,7 @@ use crate::limits::KDA_HEAD_DIM;
 use crate::{GpuVa, Kernel, Launch, kernels};
 
 arguments! {
-    /// Everything of a KDA block between its projections: causal convolution, gates, recurrence, output norm and gate, for
+    /// Everything of a KDA block between its projections: causal convolution, f_b, gates, recurrence, output norm and gate, for
     /// this rank's heads. Histories and state are updated; all zero at the start of a request.
     Kda for [KDA] {
         /// [`crate::Step`].
@@ -18,10 +18,12 @@ arguments! {
         v: GpuVa,
         /// Likewise g_proj.
         gate: GpuVa,
-        /// `[tokens][heads][128]` FP32: f_b of f_a.
-        f: GpuVa,
+        /// `[tokens][128]` BF16: f_a_proj.
+        f_a: GpuVa,
         /// `[tokens][heads]` FP32: b_proj.
         b: GpuVa,
+        /// `[heads][128][128]` BF16, packed: f_b_proj.
+        f_b: GpuVa,
         /// `[heads][128][4]` FP32: q_conv1d.
         q_taps: GpuVa,
         /// Likewise k_conv1d.
@@ -48,8 +50,8 @@ arguments! {
         heads: u32,
         /// Bytes from one token to the next in q, k, v and gate.
         pitch: u32,
-        /// Likewise in f.
-        f_pitch: u32,
+        /// Likewise in f_a.
+        f_a_pitch: u32,
         /// Likewise in b.
         b_pitch: u32,
         /// Likewise in out.

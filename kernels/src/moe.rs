@@ -1,7 +1,7 @@
 //! Routed experts.
 //!
-//! Order of launches: [`RouterTopk`], [`MoeGroup`], [`MoeUp`], [`MoeDown`]; the weighted sum over a token's experts is part of
-//! [`crate::collective::AllReduce`].
+//! Order of launches: [`RouterTopk`] and [`MoeGroup`], or for few tokens [`MoeRoute`] alone; [`MoeUp`], [`MoeDown`]. The
+//! weighted sum over a token's experts is part of [`crate::collective::AllReduce`].
 
 use crate::arguments::arguments;
 use crate::{GpuVa, Kernel, Launch, kernels};
@@ -96,6 +96,52 @@ impl MoeGroup {
 impl Launch for MoeGroup {
     fn kernel(&self) -> &'static Kernel {
         &kernels::MOE_GROUP
+    }
+
+    fn workgroups(&self) -> [u32; 3] {
+        [1, 1, 1]
+    }
+}
+
+arguments! {
+    /// [`RouterTopk`] and [`MoeGroup`] in one launch of one workgroup, four tokens at a time: for few tokens.
+    MoeRoute for [MOE_ROUTE] {
+        /// [`crate::Step`].
+        step: GpuVa,
+        /// As in [`RouterTopk`].
+        logits: GpuVa,
+        /// As in [`RouterTopk`].
+        bias: GpuVa,
+        /// As in [`RouterTopk`].
+        ids: GpuVa,
+        /// As in [`RouterTopk`].
+        weights: GpuVa,
+        /// As in [`MoeGroup`].
+        list: GpuVa,
+        /// As in [`MoeGroup`].
+        tiles: GpuVa,
+        /// As in [`MoeGroup`].
+        tile_count: GpuVa,
+        /// As in [`RouterTopk`].
+        logit_pitch: u32,
+        /// As in [`RouterTopk`].
+        experts: u32,
+        /// As in [`RouterTopk`].
+        top_k: u32,
+        /// As in [`RouterTopk`].
+        scale: f32,
+        /// Most tokens of a run.
+        tokens: u32,
+    }
+    not passed {
+        /// Fills the struct up to a multiple of 8 bytes.
+        reserved: u32,
+    }
+}
+
+impl Launch for MoeRoute {
+    fn kernel(&self) -> &'static Kernel {
+        &kernels::MOE_ROUTE
     }
 
     fn workgroups(&self) -> [u32; 3] {

@@ -13,7 +13,7 @@ use kernels::head::{Advance, Argmax};
 use kernels::kda::Kda;
 use kernels::mix_norm::MixNorm;
 use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaValue};
-use kernels::moe::{MoeDown, MoeGroup, MoeUp, RouterTopk};
+use kernels::moe::{MoeDown, MoeGroup, MoeRoute, MoeUp, RouterTopk};
 use kernels::{Arguments, CODE_OBJECTS, Field};
 use sha2::{Digest, Sha256};
 
@@ -54,6 +54,7 @@ fn parameters() -> BTreeMap<&'static str, &'static [Field]> {
         .chain(of::<MlaValue>())
         .chain(of::<RouterTopk>())
         .chain(of::<MoeGroup>())
+        .chain(of::<MoeRoute>())
         .chain(of::<MoeUp>())
         .chain(of::<MoeDown>())
         .chain(of::<AllReduce>())

@@ -2,12 +2,14 @@
 //
 // Per head and token, in FP32 (k indexes keys, v values):
 //   q, k, v = SiLU(conv4(projection)); q, k are l2-normalised, q is scaled by 128^-1/2
-//   decay[k] = exp(lower_bound sigmoid(exp(A_log) (f[k] + dt_bias[k]))), beta = sigmoid(b)
+//   decay[k] = exp(lower_bound sigmoid(exp(A_log) (f_b f_a + dt_bias)[k])), beta = sigmoid(b)
 //   S[k][v] *= decay[k]; e[v] = v[v] - sum_k k[k] S[k][v]; S[k][v] += beta k[k] e[v]; o[v] = sum_k q[k] S[k][v]
 //   out[v] = o[v] rsqrt(mean(o^2) + eps) o_norm[v] sigmoid(gate[v])
 // Values are independent of each other until the norm, so each of eight waves keeps S for 16 values in registers and runs
-// through the tokens on its own; the workgroup meets once for every 16 tokens.
+// through the tokens on its own; the workgroup meets for every block of 16 tokens. A block is also what one MFMA takes: f_b is its
+// A operand, 16 rows a wave, kept in registers.
 #include "activation.h"
+#include "mfma.h"
 #include "step.h"
 #include "wave.h"
 
@@ -47,6 +49,24 @@ INLINE void remember(bytes x, u32 pitch, GLOBAL bf16 *history, u32 channel_count
   for (u32 i = 0; i < HISTORY; i++) history[i * channel_count + channel] = last[i];
 }
 
+// This wave's 16 rows of f_b, as A operand.
+INLINE void load_f_b(bf16x8 *a, GLOBAL const bf16 *f_b, u32 head) {
+  GLOBAL const bf16 *w = f_b + (head * DIM + wave_id() * MFMA_ROWS + mfma_line()) * DIM + mfma_quarter() * 8;
+  for (u32 j = 0; j < DIM / MFMA_DEPTH; j++) a[j] = *(GLOBAL const bf16x8 *)(w + j * MFMA_DEPTH);
+}
+
+// Decay of four channels of one token of the block: what this lane gets of f_b f_a. Lanes of tokens past the last compute in vain.
+INLINE void compute_decays(const bf16x8 *a, bytes f_a, u32 pitch, GLOBAL const f32 *dt_bias, f32 rate, f32 lower_bound, u32 token0,
+                           u32 valid) {
+  u32 channel = wave_id() * MFMA_ROWS + mfma_quarter() * 4;
+  GLOBAL const bf16 *x = (GLOBAL const bf16 *)(f_a + (u64)min_u32(token0 + mfma_line(), valid - 1) * pitch) + mfma_quarter() * 8;
+  f32x4 f = 0;
+  for (u32 j = 0; j < DIM / MFMA_DEPTH; j++) f = mfma(a[j], *(GLOBAL const bf16x8 *)(x + j * MFMA_DEPTH), f);
+  f += *(GLOBAL const f32x4 *)(dt_bias + channel);
+  for (u32 i = 0; i < 4; i++) f[i] = __builtin_expf(lower_bound * sigmoid(rate * f[i]));
+  decays[mfma_line()][channel / 4] = f;
+}
+
 INLINE void normalise(LDS f32x4 *row, f32 scale) {
   LDS f32 *x = (LDS f32 *)row;
   f32 a = x[lane_id()], b = x[lane_id() + WAVE];
@@ -55,12 +75,12 @@ INLINE void normalise(LDS f32x4 *row, f32 scale) {
 }
 
 // Workgroups: x = heads. Histories are [3 tokens][heads][128] BF16, state is [heads][key][value] FP32; both are updated. Pitches
-// are in bytes; q, k, v and gate share one.
+// are in bytes; q, k, v and gate share one. f_b is [heads][128][128] BF16.
 KERNEL(512)
-void kda(GLOBAL const struct step *step, bytes q, bytes k, bytes v, bytes gate, bytes f, bytes b, GLOBAL const f32x4 *q_taps,
+void kda(GLOBAL const struct step *step, bytes q, bytes k, bytes v, bytes gate, bytes f_a, bytes b, GLOBAL const bf16 *f_b, GLOBAL const f32x4 *q_taps,
          GLOBAL const f32x4 *k_taps, GLOBAL const f32x4 *v_taps, GLOBAL const f32 *a_log, GLOBAL const f32 *dt_bias,
          GLOBAL const f32 *o_norm, GLOBAL bf16 *q_history, GLOBAL bf16 *k_history, GLOBAL bf16 *v_history, GLOBAL f32 *state,
-         GLOBAL u8 *out, u32 heads, u32 pitch, u32 f_pitch, u32 b_pitch, u32 out_pitch, f32 gate_lower_bound, f32 eps, u32 tokens) {
+         GLOBAL u8 *out, u32 heads, u32 pitch, u32 f_a_pitch, u32 b_pitch, u32 out_pitch, f32 gate_lower_bound, f32 eps, u32 tokens) {
   u32 valid = valid_tokens(step, tokens), head = group_x(), thread = thread_id(), lane = lane_id(), wave = wave_id();
   if (valid == 0) return;
   u32 channel_count = heads * DIM, channel = head * DIM + thread % DIM, row = lane / 16, value = wave * 16 + lane % 16;
@@ -70,6 +90,8 @@ void kda(GLOBAL const struct step *step, bytes q, bytes k, bytes v, bytes gate, 
   for (u32 i = 0; i < SLICES; i++)
     for (u32 c = 0; c < 4; c++) S[i][c] = own[(i * 16 + c) * DIM];
   f32 rate = __builtin_expf(a_log[head]);
+  bf16x8 a[DIM / MFMA_DEPTH];
+  load_f_b(a, f_b, head);
 
   for (u32 token0 = 0; token0 < valid; token0 += BLOCK) {
     u32 block = min_u32(BLOCK, valid - token0), first = thread / DIM * (BLOCK / 4), line = thread % DIM;
@@ -81,11 +103,8 @@ void kda(GLOBAL const struct step *step, bytes q, bytes k, bytes v, bytes gate, 
       for (u32 i = 0; i < BLOCK / 4; i++) ((LDS f32 *)keys[first + i])[line] = y[i];
       convolve(y, v, pitch, v_history, channel_count, v_taps[channel], channel, token0 + first, valid);
       for (u32 i = 0; i < BLOCK / 4; i++) values[first + i][line] = y[i];
-      for (u32 i = 0; i < BLOCK / 4 && first + i < block; i++) {
-        f32 s = ((GLOBAL const f32 *)(f + (u64)(token0 + first + i) * f_pitch))[channel] + dt_bias[channel];
-        ((LDS f32 *)decays[first + i])[line] = __builtin_expf(gate_lower_bound * sigmoid(rate * s));
-      }
     }
+    compute_decays(a, f_a, f_a_pitch, dt_bias + head * DIM, rate, gate_lower_bound, token0, valid);
     if (thread < block) betas[thread] = sigmoid(((GLOBAL const f32 *)(b + (u64)(token0 + thread) * b_pitch))[head]);
     workgroup_barrier();
     for (u32 t = wave; t < block; t += WAVES) {

@@ -3,6 +3,8 @@
 #pragma once
 #include "device.h"
 
+constexpr u32 MAX_EXPERTS = 1024;
+
 constexpr u32 EXPERT_TILES = 4; // tiles of 16 MFMA columns of a tile
 constexpr u32 EXPERT_TOKENS = EXPERT_TILES * 16;
 

@@ -1,38 +1,43 @@
 // Groups the assignments of a run by expert: a histogram, a scan over the experts, and lists in token order. One workgroup does
 // it, so the result never depends on scheduling.
+#pragma once
 #include "moe.h"
-#include "step.h"
 #include "wave.h"
 
-constexpr u32 THREADS = 256, MAX_EXPERTS = 1024;
+constexpr u32 GROUP_THREADS = 256;
 constexpr u32 WINDOW = 256; // tokens whose choices are in LDS at a time, one bit an expert and token
 
 LDS_ARRAY u32 counts[MAX_EXPERTS];
 LDS_ARRAY u32 chosen[MAX_EXPERTS][WINDOW / 32];
-LDS_ARRAY u32 wave_totals[2][THREADS / WAVE];
+LDS_ARRAY u32 wave_totals[2][GROUP_THREADS / WAVE];
 
 // Sum over all lower threads of the workgroup.
 INLINE u32 exclusive_scan(LDS u32 *totals, u32 x) {
   u32 scan = wave_scan(x), before = 0;
   if (lane_id() == WAVE - 1) totals[wave_id()] = scan;
   workgroup_barrier();
-  for (u32 wave = 0; wave < THREADS / WAVE; wave++) before += wave < wave_id() ? totals[wave] : 0;
+  for (u32 wave = 0; wave < GROUP_THREADS / WAVE; wave++) before += wave < wave_id() ? totals[wave] : 0;
   return before + scan - x;
 }
 
-// Workgroups: 1. ids is [tokens][top_k], list holds tokens x top_k assignments.
-KERNEL(256)
-void moe_group(GLOBAL const struct step *step, GLOBAL const u32 *ids, GLOBAL u32 *list, GLOBAL struct expert_tile *tiles,
-               GLOBAL u32 *tile_count, u32 experts, u32 top_k, u32 tokens) {
-  u32 valid = valid_tokens(step, tokens), thread = thread_id();
+struct grouping {
+  GLOBAL const u32 *ids; // [tokens][top_k]
+  GLOBAL u32 *list;      // of tokens x top_k assignments
+  GLOBAL struct expert_tile *tiles;
+  GLOBAL u32 *tile_count;
+  u32 experts, top_k;
+};
+
+INLINE void group_assignments(struct grouping g, u32 valid) {
+  u32 thread = thread_id();
   // Each thread owns neighbouring experts, so that a scan over threads is one over experts.
-  u32 share = ceil_div(experts, THREADS), first_expert = min_u32(thread * share, experts);
-  u32 end_expert = min_u32(first_expert + share, experts);
+  u32 share = ceil_div(g.experts, GROUP_THREADS), first_expert = min_u32(thread * share, g.experts);
+  u32 end_expert = min_u32(first_expert + share, g.experts);
 
   for (u32 e = first_expert; e < end_expert; e++) counts[e] = 0;
   workgroup_barrier();
-  for (u32 a = thread; a < valid * top_k; a += THREADS)
-    __scoped_atomic_fetch_add(&counts[ids[a]], 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+  for (u32 a = thread; a < valid * g.top_k; a += GROUP_THREADS)
+    __scoped_atomic_fetch_add(&counts[g.ids[a]], 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
   workgroup_barrier();
 
   u32 own_assignments = 0, own_tiles = 0;
@@ -41,12 +46,12 @@ void moe_group(GLOBAL const struct step *step, GLOBAL const u32 *ids, GLOBAL u32
     own_tiles += ceil_div(counts[e], EXPERT_TOKENS);
   }
   u32 next = exclusive_scan(wave_totals[0], own_assignments), tile = exclusive_scan(wave_totals[1], own_tiles);
-  if (thread == THREADS - 1) *tile_count = tile + own_tiles;
+  if (thread == GROUP_THREADS - 1) *g.tile_count = tile + own_tiles;
   for (u32 e = first_expert; e < end_expert; e++) {
     u32 count = counts[e];
     counts[e] = next; // from here on: where the expert's next assignment goes
     for (u32 done = 0; done < count; done += EXPERT_TOKENS)
-      tiles[tile++] = (struct expert_tile){e, next + done, min_u32(count - done, EXPERT_TOKENS), 0};
+      g.tiles[tile++] = (struct expert_tile){e, next + done, min_u32(count - done, EXPERT_TOKENS), 0};
     next += count;
   }
 
@@ -55,9 +60,9 @@ void moe_group(GLOBAL const struct step *step, GLOBAL const u32 *ids, GLOBAL u32
       for (u32 i = 0; i < WINDOW / 32; i++) chosen[e][i] = 0;
     workgroup_barrier();
     u32 window = min_u32(WINDOW, valid - token0);
-    for (u32 a = thread; a < window * top_k; a += THREADS) {
-      u32 token = a / top_k;
-      __scoped_atomic_fetch_or(&chosen[ids[token0 * top_k + a]][token / 32], 1u << token % 32, __ATOMIC_RELAXED,
+    for (u32 a = thread; a < window * g.top_k; a += GROUP_THREADS) {
+      u32 token = a / g.top_k;
+      __scoped_atomic_fetch_or(&chosen[g.ids[token0 * g.top_k + a]][token / 32], 1u << token % 32, __ATOMIC_RELAXED,
                                __MEMORY_SCOPE_WRKGRP);
     }
     workgroup_barrier();
@@ -65,9 +70,9 @@ void moe_group(GLOBAL const struct step *step, GLOBAL const u32 *ids, GLOBAL u32
       u32 at = counts[e];
       for (u32 i = 0; i < WINDOW / 32; i++)
         for (u32 bits = chosen[e][i]; bits != 0; bits &= bits - 1) {
-          u32 a = (token0 + i * 32 + (u32)__builtin_ctz(bits)) * top_k;
-          while (ids[a] != e) a++;
-          list[at++] = a;
+          u32 a = (token0 + i * 32 + (u32)__builtin_ctz(bits)) * g.top_k;
+          while (g.ids[a] != e) a++;
+          g.list[at++] = a;
         }
       counts[e] = at;
     }
