@@ -1,1 +1,11 @@
-//! kimi-hcq: runs Kimi K3 on eight MI350X.
+//! kimi-hcq: runs Kimi K3 on eight MI350X with nothing between the program and the GPU but the kernel's KFD device.
+//!
+//! The library puts the other crates together: `driver` for the GPU, `kernels` for what runs on it, `model` for what K3
+//! is, and `mock` where there is no GPU. The binary only parses, calls and prints.
+
+#[cfg(feature = "mock")]
+pub mod case;
+pub mod cli;
+pub mod failure;
+pub mod platform;
+pub mod program;

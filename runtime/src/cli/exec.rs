@@ -1,0 +1,101 @@
+//! `kimi-hcq mock exec`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::print_json;
+use crate::case::{self, Case, Outcome};
+use crate::failure::Failure;
+use crate::platform::{MOCK_VARIABLE, Platform};
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Folder with case.json, the code object and the data files.
+    case: PathBuf,
+    /// Seconds after which a launch that has not completed is given up.
+    #[arg(long, default_value_t = 600)]
+    timeout: u64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    name: &'a str,
+    ok: bool,
+    max_error: Option<f64>,
+    wave_instructions: u64,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
+    let case = Case::read(&arguments.case).map_err(Failure::input)?;
+    let platform = Platform::open_mock(config()?)?;
+    let result = case::run(&case, &platform, Duration::from_secs(arguments.timeout));
+    match result {
+        Ok(outcome) => {
+            report(&case, &outcome, json)?;
+            Ok(ExitCode::from(u8::from(!outcome.is_match())))
+        }
+        Err(error) => {
+            let refused = matches!(error, case::RunError::Program(_) | case::RunError::Launch(_));
+            if json {
+                print_json(&Report {
+                    name: &case.name,
+                    ok: false,
+                    max_error: None,
+                    wave_instructions: 0,
+                    seconds: 0.0,
+                    error: Some(error.to_string()),
+                })?;
+            }
+            Err(if refused { Failure::input(error) } else { Failure::run(error) })
+        }
+    }
+}
+
+/// One GPU of eight XCCs, unless `MOCKKFD` asks for another machine.
+fn config() -> Result<mock::Config, Failure> {
+    match std::env::var(MOCK_VARIABLE) {
+        Ok(words) => mock::Config::parse(&words).map_err(Failure::input),
+        Err(_) => Ok(mock::Config { gpus: 1, ..mock::Config::default() }),
+    }
+}
+
+fn report(case: &Case, outcome: &Outcome, json: bool) -> Result<(), Failure> {
+    let seconds = outcome.elapsed.as_secs_f64();
+    if json {
+        return print_json(&Report {
+            name: &case.name,
+            ok: outcome.is_match(),
+            max_error: Some(outcome.max_error()),
+            wave_instructions: outcome.wave_instructions,
+            seconds,
+            error: None,
+        });
+    }
+    let verdict = if outcome.is_match() { "matches" } else { "DIFFERS" };
+    println!(
+        "{}: {verdict}, largest error {:.3e}, {} wave instructions in {seconds:.3} s",
+        case.name,
+        outcome.max_error(),
+        outcome.wave_instructions
+    );
+    for (expectation, comparison) in case.expect.iter().zip(&outcome.comparisons) {
+        if let Some(first) = comparison.first {
+            println!(
+                "  {}: {} elements differ, first at {}: {} where {} is expected",
+                case.arguments[expectation.argument].name,
+                comparison.differing,
+                first.index,
+                first.found,
+                first.expected
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The command line.
+//!
+//! Objects for machines go to standard output with `--json`, text for people without; everything else (progress, logs,
+//! errors) goes to standard error.
+
+mod devices;
+#[cfg(feature = "mock")]
+mod exec;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// Runs Kimi K3 on eight MI350X, or on an emulated machine.
+#[derive(Parser)]
+#[command(name = "kimi-hcq", version, about, long_about = None, after_help = EXIT_CODES)]
+struct Arguments {
+    /// Print machine-readable JSON objects to standard output.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 input refused, 3 GPU fault, 130 interrupted.\n\
+MOCKKFD=1 runs on an emulated machine of eight MI350X.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the GPUs of the machine.
+    Devices,
+    /// Use the emulated machine as a tool of its own.
+    #[cfg(feature = "mock")]
+    #[command(subcommand)]
+    Mock(MockCommand),
+}
+
+#[cfg(feature = "mock")]
+#[derive(Subcommand)]
+enum MockCommand {
+    /// Launch one kernel of a code object on the emulated machine and compare its results.
+    Exec(exec::Arguments),
+}
+
+/// Parses the command line, does what it says, and gives the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("KIMI_HCQ_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(ansi)
+        .without_time()
+        .init();
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("kimi-hcq: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match &arguments.command {
+        Command::Devices => devices::run(arguments.json),
+        #[cfg(feature = "mock")]
+        Command::Mock(MockCommand::Exec(exec)) => exec::run(exec, arguments.json),
+    }
+}
+
+/// Prints one object on a line of its own.
+fn print_json(object: &impl serde::Serialize) -> Result<(), Failure> {
+    use std::io::Write;
+    let line = serde_json::to_string(object).map_err(Failure::run)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::run)
+}

@@ -1,0 +1,1 @@
+//! `kimi-hcq mock exec` from the outside.
