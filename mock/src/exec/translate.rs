@@ -198,7 +198,7 @@ fn families<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
         Class::Salu => scalar::translate(b),
         Class::Smem => memory::scalar::translate(b),
         Class::Valu | Class::Transcendental => vector::translate::<L>(b),
-        Class::Global => memory::global::translate::<L>(b),
+        Class::Global | Class::Flat | Class::Scratch | Class::Mubuf | Class::Mtbuf => memory::translate::<L>(b),
         _ => Err(Unsupported::Instruction),
     }
 }

@@ -187,16 +187,49 @@ impl<'a> View<'a> {
         Ok(unsafe { AtomicU64::from_ptr(host.cast()) })
     }
 
-    /// Copies `into.len()` bytes from `va`.
+    /// Copies `into.len()` bytes from `va`; they may lie in several adjacent mappings.
     ///
     /// # Errors
-    /// The fault that the access raises; nothing is copied then.
+    /// The fault that the access raises; what lies before it may have been copied.
     pub fn read_bytes(&mut self, va: u64, into: &mut [u8]) -> Result<(), MemoryFault> {
-        let host = self.resolve(va, into.len() as u64, AccessKind::Read)?;
-        // SAFETY: `resolve` gave `into.len()` mapped bytes; `into` is the caller's own memory, so they can't overlap unless
-        // the caller maps its own slice to a GPU, which `copy` allows for.
-        unsafe { std::ptr::copy(host, into.as_mut_ptr(), into.len()) };
-        Ok(())
+        let whole = match self.resolve(va, into.len() as u64, AccessKind::Read) {
+            Ok(host) => {
+                // SAFETY: `resolve` gave `into.len()` mapped bytes; `into` is the caller's own memory, so they can't
+                // overlap unless the caller maps its own slice to a GPU, which `copy` allows for.
+                unsafe { std::ptr::copy(host, into.as_mut_ptr(), into.len()) };
+                return Ok(());
+            }
+            Err(fault) => fault,
+        };
+        let first = self.length_before(va, into.len(), AccessKind::Read).ok_or(whole)?;
+        let (head, tail) = into.split_at_mut(first);
+        self.read_bytes(va, head)?;
+        self.read_bytes(va + first as u64, tail).map_err(|_| whole)
+    }
+
+    /// Copies `from` to `va`; the bytes there may lie in several adjacent mappings.
+    ///
+    /// # Errors
+    /// The fault that the access raises; what lies before it may have been written.
+    pub fn write_bytes(&mut self, va: u64, from: &[u8]) -> Result<(), MemoryFault> {
+        let whole = match self.resolve(va, from.len() as u64, AccessKind::Write) {
+            Ok(host) => {
+                // SAFETY: as in `read_bytes`.
+                unsafe { std::ptr::copy(from.as_ptr(), host, from.len()) };
+                return Ok(());
+            }
+            Err(fault) => fault,
+        };
+        let first = self.length_before(va, from.len(), AccessKind::Write).ok_or(whole)?;
+        let (head, tail) = from.split_at(first);
+        self.write_bytes(va, head)?;
+        self.write_bytes(va + first as u64, tail).map_err(|_| whole)
+    }
+
+    /// How many of `bytes` bytes at `va` lie in the mapping of the first, if that are some but not all.
+    fn length_before(&mut self, va: u64, bytes: usize, kind: AccessKind) -> Option<usize> {
+        let first = self.run_length(va, kind).ok()?;
+        (first < bytes as u64).then_some(first as usize)
     }
 
     /// Copies `bytes` bytes from `from` to `to`; both ranges may span several mappings, and may overlap.
