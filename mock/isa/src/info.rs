@@ -266,6 +266,8 @@ pub struct OpInfo {
 pub(crate) struct Forms {
     /// VOP3 opcode, for an instruction of VOP1, VOP2 or VOPC that has one.
     pub(crate) vop3: Option<u16>,
+    /// A buffer load that can go to LDS.
+    pub(crate) lds: bool,
     pub(crate) sdwa: bool,
     pub(crate) dpp: bool,
     /// LLVM prints no `_e32` or `_e64`.

@@ -76,6 +76,9 @@ pub struct Inst {
     pub sdst: Operand,
     /// Sources; the order is in the type's description.
     pub src: [Operand; 5],
+    /// A scalar operand of more than one dword had a number that is no multiple of its size, at most 4. The operand here is the tuple
+    /// that starts at the next lower multiple, as in LLVM; the hardware does not define which registers it uses.
+    pub misaligned: bool,
     /// Everything that is not a register or constant.
     pub mods: Mods,
 }
@@ -83,7 +86,7 @@ pub struct Inst {
 impl Inst {
     pub(crate) const fn new(op: Op, encoding: Encoding, dwords: u8) -> Self {
         const NONE: Operand = Operand::None;
-        Self { op, encoding, dwords, dst: NONE, sdst: NONE, src: [NONE; 5], mods: Mods::NONE }
+        Self { op, encoding, dwords, dst: NONE, sdst: NONE, src: [NONE; 5], misaligned: false, mods: Mods::NONE }
     }
 }
 
@@ -117,7 +120,8 @@ pub struct Mods {
     pub dpp: Option<Dpp>,
     /// Sub-dword selection.
     pub sdwa: Option<Sdwa>,
-    /// Byte offset of a memory address: SMEM 21 bits signed, FLAT 12 bits unsigned, GLOBAL and SCRATCH 13 bits signed,
+    /// Byte offset of a memory address: SMEM 21 bits signed, FLAT 13 bits unsigned (of which LLVM
+    /// assembles 12), GLOBAL and SCRATCH 13 bits signed,
     /// MUBUF 12 bits unsigned, DS 16 bits unsigned.
     pub offset: i32,
     /// DS with two addresses: first offset, in elements (times 64 for st64).
@@ -138,11 +142,13 @@ pub struct Mods {
     pub idxen: bool,
     /// DS: global data share.
     pub gds: bool,
+    /// SMEM: `offset` is part of the address.
+    pub imm: bool,
     /// SMEM: non-volatile.
     pub nv: bool,
     /// MTBUF: data format in bits 0 to 3, number format in bits 4 to 6.
     pub format: u8,
-    /// Immediate of SOPK and SOPP.
+    /// Immediate of SOPK and SOPP; permissions of s_atc_probe.
     pub simm16: u16,
 }
 
@@ -171,6 +177,7 @@ impl Mods {
         offen: false,
         idxen: false,
         gds: false,
+        imm: false,
         nv: false,
         format: 0,
         simm16: 0,

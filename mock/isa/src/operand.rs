@@ -65,6 +65,10 @@ pub enum Special {
     Exec,
     ExecLo,
     ExecHi,
+    /// Number 230, which LLVM names though this machine does not have it.
+    FlatScratchBaseLo,
+    /// Number 231, likewise.
+    FlatScratchBaseHi,
     SharedBase,
     SharedLimit,
     PrivateBase,

@@ -104,6 +104,7 @@ fn named(special: Special) -> Option<RegRange> {
         Special::ExecLo => scalar(126, 1),
         Special::ExecHi => scalar(127, 1),
         Special::Scc => SCC,
+        Special::FlatScratchBaseLo | Special::FlatScratchBaseHi => return None,
         Special::Null | Special::SharedBase | Special::SharedLimit => return None,
         Special::PrivateBase | Special::PrivateLimit | Special::PopsExitingWaveId => return None,
     })

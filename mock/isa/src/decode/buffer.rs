@@ -1,6 +1,6 @@
 //! Buffers.
 
-use super::{Code, Result, bit, bits};
+use super::{Code, Reason, Result, bit, bits};
 use crate::{Encoding, Inst, Memory, tables};
 
 /// `| 111000 | - | op:7 | nt | lds | sc1 | sc0 | idxen | offen | offset:12 |`,
@@ -14,6 +14,9 @@ pub(super) fn mubuf(code: &mut Code) -> Result<Inst> {
     inst.mods.sc1 = bit(word, 15);
     inst.mods.lds = bit(word, 16);
     inst.mods.nt = bit(word, 17);
+    if inst.mods.lds && !op.info().forms.lds {
+        return Err(code.invalid(Reason::Field));
+    }
     operands(code, &mut inst, high)?;
     Ok(inst)
 }
@@ -38,9 +41,14 @@ fn operands(code: &mut Code, inst: &mut Inst, high: u32) -> Result<()> {
     let info = inst.op.info();
     inst.dwords = code.dwords;
     if info.memory == Memory::Cache {
+        code.zero(bits(word, 12, 2) | bits(word, 16, 1) | bits(high, 23, 1))?;
+        inst.mods.nt = false;
         return Ok(());
     }
     let acc = bit(high, 23);
+    if inst.mods.lds {
+        code.zero(acc.into())?;
+    }
     inst.mods.offset = bits(word, 0, 12) as i32;
     inst.mods.offen = bit(word, 12);
     inst.mods.idxen = bit(word, 13);

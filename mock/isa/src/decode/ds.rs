@@ -1,7 +1,7 @@
 //! Local data share.
 
-use super::{Code, Result, bit, bits};
-use crate::{Class, Encoding, Inst, tables};
+use super::{Code, Reason, Result, bit, bits};
+use crate::{Class, Encoding, Inst, Op, tables};
 
 /// `| 110110 | acc | op:8 | gds | offset1:8 | offset0:8 |`, `| vdst:8 | data1:8 | data0:8 | addr:8 |`
 pub(super) fn ds(code: &mut Code) -> Result<Inst> {
@@ -16,7 +16,7 @@ pub(super) fn ds(code: &mut Code) -> Result<Inst> {
         if ty.is_none() {
             code.zero(field)?;
         } else {
-            inst.src[i] = code.vector(field, ty.dwords(), acc && i > 0)?;
+            inst.src[i] = code.vector(field, ty.dwords(), acc && (i > 0 || info.class == Class::Gws))?;
         }
     }
     let vdst = bits(high, 24, 8);
@@ -31,7 +31,17 @@ pub(super) fn ds(code: &mut Code) -> Result<Inst> {
     } else {
         inst.mods.offset = bits(word, 0, 16) as i32;
     }
-    inst.mods.gds = bit(word, 16) || info.class == Class::Gws;
+    // There is no global data share: the bit is ignored, but for instructions that exist on one side only.
+    match info.class {
+        Class::Gws => code.zero(u32::from(!bit(word, 16)))?,
+        _ if matches!(op, Op::DsPermuteB32 | Op::DsBpermuteB32) => code.zero(u32::from(bit(word, 16)))?,
+        _ if op == Op::DsNop => code.zero(bits(word, 0, 17) | u32::from(acc))?,
+        _ => {}
+    }
+    if acc && info.class == Class::Gws && info.src[0].ty.is_none() {
+        return Err(code.invalid(Reason::Field));
+    }
+    inst.mods.gds = info.class == Class::Gws;
     Ok(inst)
 }
 

@@ -1,7 +1,7 @@
 //! Flat, global and scratch memory.
 
 use super::{Code, Reason, Result, bit, bits};
-use crate::{Encoding, Inst, Memory, Operand, tables};
+use crate::{Encoding, Inst, Memory, Op, tables};
 
 /// `saddr` that names no register.
 const OFF: u32 = 0x7f;
@@ -24,13 +24,19 @@ pub(super) fn flat(code: &mut Code) -> Result<Inst> {
     inst.mods.nt = bit(word, 17);
     inst.mods.sc1 = bit(word, 25);
     inst.mods.offset = match encoding {
-        Encoding::Flat => bits(word, 0, 12) as i32,
+        Encoding::Flat => bits(word, 0, 13) as i32,
         _ => ((bits(word, 0, 13) << 19) as i32) >> 19,
     };
 
     let (addr, saddr, sve) = (bits(high, 0, 8), bits(high, 16, 7), bit(word, 13));
+    if encoding != Encoding::Scratch {
+        code.zero(sve.into())?;
+    }
     match encoding {
-        Encoding::Flat => inst.src[0] = code.vgpr(addr, 2)?,
+        Encoding::Flat => {
+            code.zero(saddr)?;
+            inst.src[0] = code.vgpr(addr, 2)?;
+        }
         Encoding::Global if saddr == OFF => inst.src[0] = code.vgpr(addr, 2)?,
         Encoding::Global => {
             inst.src[0] = code.vgpr(addr, 1)?;
@@ -39,8 +45,6 @@ pub(super) fn flat(code: &mut Code) -> Result<Inst> {
         _ => {
             if sve {
                 inst.src[0] = code.vgpr(addr, 1)?;
-            } else {
-                code.zero(addr)?;
             }
             if saddr != OFF {
                 inst.src[1] = code.scalar(saddr, 1)?;
@@ -48,18 +52,29 @@ pub(super) fn flat(code: &mut Code) -> Result<Inst> {
         }
     }
 
+    if acc && inst.mods.sc0 && !returns_to_acc(op, inst.mods.sc1) {
+        return Err(code.invalid(Reason::Field));
+    }
     let data = info.src[2].ty;
-    if data.is_none() {
-        code.zero(bits(high, 8, 8))?;
-    } else {
+    if !data.is_none() {
         inst.src[2] = code.vector(bits(high, 8, 8), data.dwords(), acc)?;
     }
-    let returns = !info.dst.ty.is_none() && (info.memory != Memory::Atomic || inst.mods.sc0);
-    if returns {
+    if !info.dst.ty.is_none() && (info.memory != Memory::Atomic || inst.mods.sc0) {
         inst.dst = code.vector(bits(high, 24, 8), info.dst.ty.dwords(), acc)?;
-    } else {
-        code.zero(bits(high, 24, 8))?;
-        inst.dst = Operand::None;
+    }
+    if info.dst.ty.is_none() && data.is_none() {
+        // A load into LDS has no register that could be an accumulation register.
+        code.zero(acc.into())?;
     }
     Ok(inst)
+}
+
+/// Whether the atomic can return its value to an AccVGPR (LLVM `FLATInstructions.td` has no such form of these).
+fn returns_to_acc(op: Op, sc1: bool) -> bool {
+    match op {
+        Op::GlobalAtomicAddF32 | Op::GlobalAtomicPkAddF16 => false,
+        Op::FlatAtomicAddF64 | Op::FlatAtomicMinF64 | Op::FlatAtomicMaxF64 => !sc1,
+        Op::GlobalAtomicAddF64 | Op::GlobalAtomicMinF64 | Op::GlobalAtomicMaxF64 => !sc1,
+        _ => true,
+    }
 }

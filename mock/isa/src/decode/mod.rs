@@ -15,6 +15,8 @@ mod sub_dword;
 mod vop;
 mod vop3;
 
+pub(crate) use sub_dword::narrow_float;
+
 use crate::{Inst, Op};
 use thiserror::Error;
 
@@ -64,9 +66,9 @@ type Result<T> = std::result::Result<T, DecodeError>;
 /// the answer.
 pub fn decode(words: &[u32]) -> Result<Inst> {
     let &[word, ..] = words else { return Err(DecodeError::Truncated { word: 0, available: 0 }) };
-    let code = &mut Code { words, word, dwords: 1, literal: None };
+    let code = &mut Code { words, word, dwords: 1, literal: None, misaligned: false };
     // ISA section 13: the encoding is a prefix of 1 to 9 bits.
-    match word >> 26 {
+    let inst = match word >> 26 {
         0b00_0000..=0b01_1110 => vop::vop2(code),
         0b01_1111 if word >> 25 == 0b011_1110 => vop::vopc(code),
         0b01_1111 => vop::vop1(code),
@@ -85,7 +87,8 @@ pub fn decode(words: &[u32]) -> Result<Inst> {
         0b11_1000 => buffer::mubuf(code),
         0b11_1010 => buffer::mtbuf(code),
         _ => Err(code.invalid(Reason::Encoding)),
-    }
+    }?;
+    Ok(Inst { misaligned: code.misaligned, ..inst })
 }
 
 /// The dwords of one instruction and how far they have been taken.
@@ -94,6 +97,7 @@ struct Code<'a> {
     word: u32,
     dwords: u8,
     literal: Option<u32>,
+    misaligned: bool,
 }
 
 impl Code<'_> {

@@ -6,10 +6,11 @@ use crate::operand::{InlineFloat, Operand, Special};
 impl Code<'_> {
     /// A scalar register, constant or literal: the 8-bit source field, or the low half of the 9-bit one (ISA section 5.2).
     ///
-    /// Tuples start at a multiple of their size, at most 4; low bits that say otherwise are dropped, as LLVM does.
+    /// Tuples have 1, 2, 4, 8 or 16 registers and start at a multiple of their size, at most 4; low bits that say otherwise are
+    /// dropped, as LLVM does.
     pub(super) fn scalar(&mut self, field: u32, dwords: u8) -> Result<Operand> {
         Ok(match field {
-            0..=101 => Operand::Sgpr { first: self.aligned(field as u8, dwords, 104)?, count: dwords },
+            0..=101 => Operand::Sgpr { first: self.aligned(field as u8, dwords, 105)?, count: dwords },
             108..=123 => Operand::Ttmp { first: self.aligned(field as u8 - 108, dwords, 16)?, count: dwords },
             128..=192 => Operand::Int((field - 128) as i8),
             193..=208 => Operand::Int((192 - field as i32) as i8),
@@ -19,12 +20,14 @@ impl Code<'_> {
         })
     }
 
-    fn aligned(&self, first: u8, dwords: u8, end: u8) -> Result<u8> {
+    fn aligned(&mut self, number: u8, dwords: u8, end: u8) -> Result<u8> {
         let first = match dwords {
-            0 | 1 => first,
-            2 => first & !1,
-            _ => first & !3,
+            1 => number,
+            2 => number & !1,
+            4 | 8 | 16 => number & !3,
+            _ => return Err(self.invalid(Reason::Operand)),
         };
+        self.misaligned |= first != number;
         if first + dwords <= end { Ok(first) } else { Err(self.invalid(Reason::Operand)) }
     }
 
@@ -39,8 +42,10 @@ impl Code<'_> {
     }
 
     /// A vector or, if `acc`, accumulation register tuple that starts at `first`.
+    ///
+    /// LLVM refuses accumulation registers past the last but not vector registers, as later machines have more.
     pub(super) fn vector(&self, first: u32, dwords: u8, acc: bool) -> Result<Operand> {
-        if first + u32::from(dwords) > 256 {
+        if acc && first + u32::from(dwords) > 256 {
             return Err(self.invalid(Reason::Operand));
         }
         let (first, count) = (first as u8, dwords);
@@ -51,14 +56,16 @@ impl Code<'_> {
 const fn special(field: u32, dwords: u8) -> Option<Special> {
     use Special::*;
     Some(match (dwords, field) {
-        (_, 235) => SharedBase,
-        (_, 236) => SharedLimit,
-        (_, 237) => PrivateBase,
-        (_, 238) => PrivateLimit,
-        (_, 239) => PopsExitingWaveId,
-        (_, 251) => Vccz,
-        (_, 252) => Execz,
-        (_, 253) => Scc,
+        (1 | 2, 230) => FlatScratchBaseLo,
+        (1, 231) => FlatScratchBaseHi,
+        (1 | 2, 235) => SharedBase,
+        (1 | 2, 236) => SharedLimit,
+        (1 | 2, 237) => PrivateBase,
+        (1 | 2, 238) => PrivateLimit,
+        (1 | 2, 239) => PopsExitingWaveId,
+        (1 | 2, 251) => Vccz,
+        (1 | 2, 252) => Execz,
+        (1 | 2, 253) => Scc,
         (1, 254) => LdsDirect,
         (1, 102) => FlatScratchLo,
         (1, 103) => FlatScratchHi,

@@ -1,7 +1,7 @@
 //! Scalar memory.
 
 use super::{Code, Result, bit, bits};
-use crate::{Encoding, Inst, Memory, tables};
+use crate::{Encoding, Inst, Memory, Op, tables};
 
 /// `| 110000 | op:8 | imm | glc | nv | soffset_en | - | sdata:7 | sbase:6 |`, `| soffset:7 | - | offset:21 |`
 pub(super) fn smem(code: &mut Code) -> Result<Inst> {
@@ -22,13 +22,21 @@ pub(super) fn smem(code: &mut Code) -> Result<Inst> {
         } else if !imm {
             inst.src[1] = code.scalar(bits(high, 0, 7), 1)?;
         }
+        inst.mods.imm = imm;
         if imm {
             inst.mods.offset = ((bits(high, 0, 21) << 11) as i32) >> 11;
         }
     }
-    inst.mods.sc0 = bit(word, 16);
+    if base.ty.is_none() {
+        code.zero(imm.into())?;
+    }
+    // Cache instructions and clocks ignore GLC.
+    inst.mods.sc0 = bit(word, 16) && matches!(info.memory, Memory::Load | Memory::Store | Memory::Atomic);
     inst.mods.nv = bit(word, 15);
     let sdata = bits(word, 6, 7);
+    if matches!(op, Op::SAtcProbe | Op::SAtcProbeBuffer) {
+        inst.mods.simm16 = sdata as u16;
+    }
     if !data.ty.is_none() {
         inst.src[2] = code.scalar(sdata, data.ty.dwords())?;
     }

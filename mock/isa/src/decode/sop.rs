@@ -46,7 +46,6 @@ pub(super) fn sopk(code: &mut Code) -> Result<Inst> {
     inst.mods.simm16 = bits(word, 0, 16) as u16;
     let register = bits(word, 16, 7);
     if op == Op::SSetregImm32B32 {
-        code.zero(register)?;
         inst.src[0] = Operand::Literal(code.literal()?);
     } else if op.info().dst.ty.is_none() {
         ssrc(code, &mut inst, 0, register)?;
@@ -72,19 +71,17 @@ pub(super) fn sopp(code: &mut Code) -> Result<Inst> {
 
 fn sdst(code: &mut Code, inst: &mut Inst, field: u32) -> Result<()> {
     let ty = inst.op.info().dst.ty;
-    if ty.is_none() {
-        return code.zero(field);
+    if !ty.is_none() {
+        inst.dst = code.scalar(field, ty.dwords())?;
     }
-    inst.dst = code.scalar(field, ty.dwords())?;
     Ok(())
 }
 
 fn ssrc(code: &mut Code, inst: &mut Inst, index: usize, field: u32) -> Result<()> {
     let ty = inst.op.info().src[index].ty;
-    if ty.is_none() {
-        return code.zero(field);
+    if !ty.is_none() {
+        inst.src[index] = code.scalar(field, ty.dwords())?;
     }
-    inst.src[index] = code.scalar(field, ty.dwords())?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Vector ALU in 32 bits.
 
-use super::{Code, Reason, Result, bits, sub_dword};
+use super::{Code, Result, bits, sub_dword};
 use crate::operand::Special;
 use crate::{Encoding, Inst, Op, Operand, tables};
 
@@ -77,13 +77,15 @@ fn first_source(code: &mut Code, mut inst: Inst) -> Result<Inst> {
     let info = inst.op.info();
     let field = bits(code.word, 0, 9);
     match field {
-        SDWA if info.forms.sdwa => sub_dword::sdwa(code, &mut inst)?,
+        SDWA if info.forms.sdwa && inst.op != Op::VNop => sub_dword::sdwa(code, &mut inst)?,
+        // A v_nop that is malformed as DPP is still one of a single dword.
+        DPP if inst.op == Op::VNop && sub_dword::dpp(&mut Code { ..*code }, &mut { inst }).is_err() => {}
         DPP if info.forms.dpp => sub_dword::dpp(code, &mut inst)?,
-        _ if info.src[0].ty.is_none() => code.zero(field)?,
+        SDWA if inst.op == Op::VNop => sub_dword::sdwa_nop(code, &mut inst),
+        _ if info.src[0].ty.is_none() => {}
         _ => {
             inst.src[0] = match inst.op {
-                Op::VAccvgprMovB32 | Op::VSwapB32 if field < 256 => return Err(code.invalid(Reason::Operand)),
-                Op::VAccvgprMovB32 => code.vector(field - 256, 1, true)?,
+                Op::VAccvgprMovB32 if field >= 256 => code.vector(field - 256, 1, true)?,
                 _ => code.source(field, info.src[0].ty.dwords())?,
             }
         }

@@ -63,8 +63,15 @@ const fn write(ty: DataType) -> OperandInfo {
 }
 
 const fn row(encoding: Encoding, opcode: u16, op: Op, name: &'static str, class: Class) -> Row {
-    let forms =
-        Forms { vop3: None, sdwa: false, dpp: false, single: false, used: ModBits::empty(), ignored: ModBits::empty() };
+    let forms = Forms {
+        vop3: None,
+        lds: false,
+        sdwa: false,
+        dpp: false,
+        single: false,
+        used: ModBits::empty(),
+        ignored: ModBits::empty(),
+    };
     let info = OpInfo {
         name,
         class,
@@ -317,10 +324,7 @@ pub(super) const fn ds_write_addtid(opcode: u16, op: Op, name: &'static str) -> 
 
 pub(super) const fn ds_gws(opcode: u16, op: Op, name: &'static str, data: DataType) -> Row {
     let counters = Counters::LGKM.union(Counters::EXP);
-    row(Encoding::Ds, opcode, op, name, Class::Gws)
-        .memory(Memory::None, counters)
-        .reads(EXEC.union(M0))
-        .src(&[NONE, data])
+    row(Encoding::Ds, opcode, op, name, Class::Gws).memory(Memory::None, counters).reads(EXEC.union(M0)).src(&[data])
 }
 
 // Flat, global and scratch memory.
@@ -517,6 +521,12 @@ impl Row {
         self.reads(M0)
     }
 
+    /// A buffer load that can go to LDS.
+    pub(super) const fn lds(mut self) -> Self {
+        self.info.forms.lds = true;
+        self
+    }
+
     /// An LDS atomic that returns the value before.
     pub(super) const fn returns(self) -> Self {
         let data = self.info.src[1].ty;
@@ -566,6 +576,12 @@ impl Row {
 
     pub(super) const fn no_vop3(mut self) -> Self {
         self.info.forms.vop3 = None;
+        self.info.forms.single = true;
+        self
+    }
+
+    /// LLVM prints the mnemonic without `_e32` or `_e64`.
+    pub(super) const fn single(mut self) -> Self {
         self.info.forms.single = true;
         self
     }

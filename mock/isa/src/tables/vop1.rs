@@ -9,7 +9,7 @@ use crate::Op::*;
 /// One source.
 #[rustfmt::skip]
 pub(super) const VOP1: &[Row] = &[
-    vop1(0x00, VNop, "v_nop", NONE, NONE).no_vop3(),
+    vop1(0x00, VNop, "v_nop", NONE, NONE).single(),
     vop1(0x01, VMovB32, "v_mov_b32", B32, B32),
     vop1(0x02, VReadfirstlaneB32, "v_readfirstlane_b32", B32, B32).no_vop3().no_sdwa().no_dpp(),
     vop1(0x03, VCvtI32F64, "v_cvt_i32_f64", I32, F64).clamps().scales(),
@@ -61,7 +61,7 @@ pub(super) const VOP1: &[Row] = &[
     vop1(0x32, VFractF64, "v_fract_f64", F64, F64),
     vop1(0x33, VFrexpExpI32F32, "v_frexp_exp_i32_f32", I32, F32).clamps(),
     vop1(0x34, VFrexpMantF32, "v_frexp_mant_f32", F32, F32),
-    vop1(0x35, VClrexcp, "v_clrexcp", NONE, NONE).no_vop3().no_sdwa().no_dpp(),
+    vop1(0x35, VClrexcp, "v_clrexcp", NONE, NONE).single().no_sdwa().no_dpp(),
     vop1(0x37, VScreenPartition4seB32, "v_screen_partition_4se_b32", B32, B32),
     vop1(0x38, VMovB64, "v_mov_b64", B64, B64),
     vop1(0x39, VCvtF16U16, "v_cvt_f16_u16", F16, U16),

@@ -8,12 +8,12 @@ use crate::Op::*;
 /// Compares.
 #[rustfmt::skip]
 pub(super) const VOPC: &[Row] = &[
-    cmp(0x10, VCmpClassF32, "v_cmp_class_f32", F32, B32).no_mode(),
-    cmpx(0x11, VCmpxClassF32, "v_cmpx_class_f32", F32, B32).no_mode(),
-    cmp(0x12, VCmpClassF64, "v_cmp_class_f64", F64, B32).no_mode(),
-    cmpx(0x13, VCmpxClassF64, "v_cmpx_class_f64", F64, B32).no_mode(),
-    cmp(0x14, VCmpClassF16, "v_cmp_class_f16", F16, B32).no_mode(),
-    cmpx(0x15, VCmpxClassF16, "v_cmpx_class_f16", F16, B32).no_mode(),
+    cmp(0x10, VCmpClassF32, "v_cmp_class_f32", F32, B32).no_mode().no_clamp(),
+    cmpx(0x11, VCmpxClassF32, "v_cmpx_class_f32", F32, B32).no_mode().no_clamp(),
+    cmp(0x12, VCmpClassF64, "v_cmp_class_f64", F64, B32).no_mode().no_clamp(),
+    cmpx(0x13, VCmpxClassF64, "v_cmpx_class_f64", F64, B32).no_mode().no_clamp(),
+    cmp(0x14, VCmpClassF16, "v_cmp_class_f16", F16, B32).no_mode().no_clamp(),
+    cmpx(0x15, VCmpxClassF16, "v_cmpx_class_f16", F16, B32).no_mode().no_clamp(),
     cmp(0x20, VCmpFF16, "v_cmp_f_f16", F16, F16),
     cmp(0x21, VCmpLtF16, "v_cmp_lt_f16", F16, F16),
     cmp(0x22, VCmpEqF16, "v_cmp_eq_f16", F16, F16),

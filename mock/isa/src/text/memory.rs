@@ -1,40 +1,51 @@
 //! Memory instructions.
 
-use super::operand::Typed;
+use super::class::Slot;
+use super::operand::{Immediate, Shown};
 use super::{List, flag, nonzero};
 use crate::{Encoding, Inst, Memory, Op, Operand};
 use std::fmt::{self, Formatter};
 
 pub(super) fn smem(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    let info = inst.op.info();
     let mut list = List::new(f);
     let [base, soffset, data, ..] = inst.src;
     match inst.op {
-        Op::SAtcProbe | Op::SAtcProbeBuffer => {}
-        _ if data != Operand::None => list.item(Typed(data, info.src[2].ty))?,
-        _ if inst.dst != Operand::None => list.item(Typed(inst.dst, info.dst.ty))?,
+        Op::SAtcProbe | Op::SAtcProbeBuffer => list.item(Immediate(inst.mods.simm16.into()))?,
+        _ if data != Operand::None => list.item(Shown(inst, Slot::Src(2)))?,
+        _ if inst.dst != Operand::None => list.item(Shown(inst, Slot::Dst))?,
         _ => {}
     }
     if base != Operand::None {
-        list.item(Typed(base, info.src[0].ty))?;
-        if soffset == Operand::None {
-            list.item(format_args!("{:#x}", inst.mods.offset))?;
-        } else {
-            list.item(Typed(soffset, info.src[1].ty))?;
+        list.item(Shown(inst, Slot::Src(0)))?;
+        match soffset {
+            Operand::None => list.item(Offset(inst.mods.offset))?,
+            _ => list.item(Shown(inst, Slot::Src(1)))?,
+        }
+        if soffset != Operand::None && inst.mods.imm {
+            write!(f, " offset:{}", Offset(inst.mods.offset))?;
         }
     }
     flag(f, inst.mods.sc0, "glc")
 }
 
+/// A byte offset with its sign before the hexadecimal digits.
+struct Offset(i32);
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(f, "{sign}{:#x}", self.0.unsigned_abs())
+    }
+}
+
 pub(super) fn ds(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    let info = inst.op.info();
     let mods = inst.mods;
     let mut list = List::new(f);
     if inst.dst != Operand::None {
-        list.item(Typed(inst.dst, info.dst.ty))?;
+        list.item(Shown(inst, Slot::Dst))?;
     }
-    for (src, info) in inst.src.into_iter().zip(info.src).filter(|(src, _)| *src != Operand::None) {
-        list.item(Typed(src, info.ty))?;
+    for i in (0..inst.src.len()).filter(|&i| inst.src[i] != Operand::None) {
+        list.item(Shown(inst, Slot::Src(i)))?;
     }
     if inst.op == Op::DsSwizzleB32 {
         swizzle(mods.offset as u16, f)?;
@@ -47,19 +58,17 @@ pub(super) fn ds(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 pub(super) fn flat(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    let info = inst.op.info();
     let mods = inst.mods;
-    let [addr, saddr, data, ..] = inst.src;
     let mut list = List::new(f);
     if inst.dst != Operand::None {
-        list.item(Typed(inst.dst, info.dst.ty))?;
+        list.item(Shown(inst, Slot::Dst))?;
     }
-    list.item(Typed(addr, info.src[0].ty))?;
-    if data != Operand::None {
-        list.item(Typed(data, info.src[2].ty))?;
+    list.item(Shown(inst, Slot::Src(0)))?;
+    if inst.src[2] != Operand::None {
+        list.item(Shown(inst, Slot::Src(2)))?;
     }
     if inst.encoding != Encoding::Flat {
-        list.item(Typed(saddr, info.src[1].ty))?;
+        list.item(Shown(inst, Slot::Src(1)))?;
     }
     nonzero(f, "offset", mods.offset)?;
     cache_policy(inst, f)
@@ -72,19 +81,17 @@ fn cache_policy(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 pub(super) fn buffer(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    let info = inst.op.info();
     let mods = inst.mods;
-    if info.memory != Memory::Cache {
-        let [vaddr, srsrc, soffset, vdata, ..] = inst.src;
+    if inst.op.info().memory != Memory::Cache {
         let mut list = List::new(f);
-        if vdata != Operand::None {
-            list.item(Typed(vdata, info.src[3].ty))?;
+        if inst.src[3] != Operand::None {
+            list.item(Shown(inst, Slot::Src(3)))?;
         } else if inst.dst != Operand::None {
-            list.item(Typed(inst.dst, info.dst.ty))?;
+            list.item(Shown(inst, Slot::Dst))?;
         }
-        list.item(Typed(vaddr, info.src[0].ty))?;
-        list.item(Typed(srsrc, info.src[1].ty))?;
-        list.item(Typed(soffset, info.src[2].ty))?;
+        list.item(Shown(inst, Slot::Src(0)))?;
+        list.item(Shown(inst, Slot::Src(1)))?;
+        list.item(Shown(inst, Slot::Src(2)))?;
         if inst.encoding == Encoding::Mtbuf {
             format(mods.format, f)?;
         }
@@ -136,7 +143,13 @@ fn swizzle(pattern: u16, f: &mut Formatter<'_>) -> fmt::Result {
         let lane = |i: u16| pattern >> (2 * i) & 3;
         return write!(f, "swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
     }
-    if pattern >> 15 != 0 {
+    if pattern >= 0xe000 {
+        return write!(f, "swizzle(FFT,{})", pattern & 31);
+    }
+    if pattern >= 0xc000 {
+        return write!(f, "swizzle(ROTATE,{},{})", pattern >> 10 & 1, pattern >> 5 & 31);
+    }
+    if pattern >= 0x8000 {
         return write!(f, "{pattern}");
     }
     let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);

@@ -1,8 +1,9 @@
 //! Scalar ALU and program control: operands and the immediates with names.
 
 use super::List;
-use super::operand::{Typed, immediate32};
-use crate::{Encoding, Inst, Op};
+use super::class::Slot;
+use super::operand::{Immediate, Shown};
+use crate::{Encoding, Inst, Op, Operand};
 use std::fmt::{self, Formatter};
 
 pub(super) fn write(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
@@ -13,20 +14,25 @@ pub(super) fn write(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let info = inst.op.info();
     let mut list = List::new(f);
     match inst.op {
-        Op::SSetregB32 | Op::SSetregImm32B32 => {
+        Op::SSetregB32 => {
             list.item(HwReg(imm))?;
-            list.item(Typed(inst.src[0], info.src[0].ty))
+            list.item(Shown(inst, Slot::Src(0)))
+        }
+        Op::SSetregImm32B32 => {
+            let Operand::Literal(value) = inst.src[0] else { return Ok(()) };
+            list.item(HwReg(imm))?;
+            list.item(Immediate(value))
         }
         Op::SGetregB32 => {
-            list.item(Typed(inst.dst, info.dst.ty))?;
+            list.item(Shown(inst, Slot::Dst))?;
             list.item(HwReg(imm))
         }
         _ => {
             if !info.dst.ty.is_none() {
-                list.item(Typed(inst.dst, info.dst.ty))?;
+                list.item(Shown(inst, Slot::Dst))?;
             }
-            for (src, info) in inst.src.into_iter().zip(info.src).filter(|(_, info)| !info.ty.is_none()) {
-                list.item(Typed(src, info.ty))?;
+            for i in (0..inst.src.len()).filter(|&i| !info.src[i].ty.is_none()) {
+                list.item(Shown(inst, Slot::Src(i)))?;
             }
             match inst.op {
                 Op::SSetGprIdxOn => list.item(GprIndexMode(imm)),
@@ -48,10 +54,7 @@ fn program_control(op: Op, imm: u16, f: &mut Formatter<'_>) -> fmt::Result {
         Op::SSendmsg | Op::SSendmsghalt => message(imm, f),
         Op::SSetGprIdxMode => write!(f, " {}", GprIndexMode(imm)),
         _ if matches!(op.info().class, crate::Class::Branch) => write!(f, " {imm}"),
-        _ => {
-            f.write_str(" ")?;
-            immediate32(f, imm.into())
-        }
+        _ => write!(f, " {}", Immediate(imm.into())),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Vector ALU.
 
-use super::operand::Typed;
+use super::class::Slot;
+use super::operand::Shown;
 use super::{List, flag, nonzero};
+use crate::decode::narrow_float;
 use crate::info::ModBits;
-use crate::{Class, DstUnused, Encoding, Inst, Op, Operand, SdwaSel};
+use crate::{Class, DstUnused, Encoding, InlineFloat, Inst, Op, Operand, SdwaSel};
 use std::fmt::{self, Display, Formatter};
 
 pub(super) fn vop(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
@@ -15,7 +17,10 @@ pub(super) fn vop(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     operands(inst, f)?;
     let mods = inst.mods;
     if matches!(inst.op, Op::VBitop3B16 | Op::VBitop3B32) && mods.bitop3 != 0 {
-        write!(f, " bitop3:{:#x}", mods.bitop3)?;
+        match mods.bitop3 {
+            table @ 0..=10 => write!(f, " bitop3:{table}")?,
+            table => write!(f, " bitop3:{table:#x}")?,
+        }
     }
     if matches!(inst.op, Op::VPermlane16SwapB32 | Op::VPermlane32SwapB32) {
         if mods.op_sel & 2 != 0 {
@@ -32,7 +37,9 @@ pub(super) fn vop(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn op_sel(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    let sources = inst.op.info().src.iter().filter(|src| !src.ty.is_none()).count() as u32;
+    let info = inst.op.info();
+    let third = !info.src[2].ty.is_none() || info.forms.used.contains(ModBits::OP_SEL2);
+    let sources = if third { 3 } else { 2 };
     f.write_str(" op_sel:[")?;
     for i in 0..sources {
         write!(f, "{},", inst.mods.op_sel >> i & 1)?;
@@ -45,20 +52,43 @@ fn output_multiplier(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    let info = inst.op.info();
     let mut list = List::new(f);
     if inst.dst != Operand::None {
-        list.item(Typed(inst.dst, info.dst.ty))?;
+        list.item(Shown(inst, Slot::Dst))?;
     }
     if inst.sdst != Operand::None {
-        list.item(Typed(inst.sdst, info.sdst.ty))?;
+        list.item(Shown(inst, Slot::Sdst))?;
     }
-    for i in 0..3 {
-        if inst.src[i] != Operand::None {
-            list.item(Source(inst, i))?;
+    let k = match inst.op {
+        Op::VFmamkF32 | Op::VMadmkF16 => Some(1),
+        Op::VFmaakF32 | Op::VMadakF16 => Some(2),
+        _ => None,
+    };
+    for i in (0..3).filter(|&i| inst.src[i] != Operand::None) {
+        match inst.src[i] {
+            Operand::Literal(value) if k == Some(i) => list.item(K(value, inst.op.info().dst.ty.bits))?,
+            _ => list.item(Source(inst, i))?,
         }
     }
     Ok(())
+}
+
+/// The constant of v_fmamk and its like, and the width of the number it is.
+///
+/// LLVM takes one whose value is the number of an inline constant operand for that constant and prints its bits.
+struct K(u32, u16);
+
+impl Display for K {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let value = match self.0 {
+            128..=192 => self.0 - 128,
+            193..=208 if self.1 == 16 => (192 - self.0 as i32) as u16 as u32,
+            193..=208 => (192 - self.0 as i32) as u32,
+            240..=248 => InlineFloat::ALL[self.0 as usize - 240].f32_bits(),
+            value => value,
+        };
+        write!(f, "{value:#x}")
+    }
 }
 
 /// A source with its modifiers.
@@ -67,15 +97,14 @@ struct Source<'a>(&'a Inst, usize);
 impl Display for Source<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Source(inst, i) = *self;
-        let operand = Typed(inst.src[i], inst.op.info().src[i].ty);
+        let operand = Shown(inst, Slot::Src(i));
         let mods = inst.mods;
         if mods.sdwa.is_some_and(|sdwa| sdwa.sext >> i & 1 != 0) {
             return write!(f, "sext({operand})");
         }
-        let constant = matches!(inst.src[i], Operand::Int(_) | Operand::Float(_) | Operand::Literal(_));
         match (mods.neg >> i & 1 != 0, mods.abs >> i & 1 != 0) {
             (false, false) => write!(f, "{operand}"),
-            (true, false) if constant => write!(f, "neg({operand})"),
+            (true, false) if operand.is_number() => write!(f, "neg({operand})"),
             (true, false) => write!(f, "-{operand}"),
             (false, true) => write!(f, "|{operand}|"),
             (true, true) => write!(f, "-|{operand}|"),
@@ -84,13 +113,16 @@ impl Display for Source<'_> {
 }
 
 pub(super) fn sdwa(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
+    if inst.op == Op::VNop {
+        return Ok(());
+    }
     f.write_str("_sdwa")?;
     operands(inst, f)?;
     let Some(sdwa) = inst.mods.sdwa else { return Ok(()) };
     flag(f, inst.mods.clamp, "clamp")?;
     output_multiplier(inst, f)?;
     let info = inst.op.info();
-    if info.encoding != Encoding::Vopc {
+    if info.encoding != Encoding::Vopc && !narrow_float(info.src[0].ty) {
         write!(f, " dst_sel:{} dst_unused:{}", select(sdwa.dst_sel), unused(sdwa.dst_unused))?;
     }
     write!(f, " src0_sel:{}", select(sdwa.src0_sel))?;
@@ -121,15 +153,18 @@ fn unused(unused: DstUnused) -> &'static str {
 }
 
 pub(super) fn dpp(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
-    f.write_str("_dpp")?;
+    if !inst.op.info().forms.single || inst.op == Op::VPkFmacF16 {
+        f.write_str("_dpp")?;
+    }
     operands(inst, f)?;
     let Some(dpp) = inst.mods.dpp else { return Ok(()) };
-    let wide = inst.op.info().src[0].ty.dwords() == 2;
+    let info = inst.op.info();
+    let wide = info.dst.ty.dwords() == 2 || info.src[0].ty.dwords() == 2;
     f.write_str(" ")?;
     // ISA section 13.3.9, table "DPP_CTRL".
     let ctrl = dpp.ctrl;
     match ctrl {
-        _ if wide && ctrl & 0x1f0 != 0x150 => f.write_str(" /* 64 bit dpp only supports row_newbcast */")?,
+        _ if wide && ctrl & 0x1f0 != 0x150 => f.write_str(" /* DP ALU dpp only supports row_newbcast */")?,
         0x000..=0x0ff => {
             let lane = |i: u16| ctrl >> (2 * i) & 3;
             write!(f, "quad_perm:[{},{},{},{}]", lane(0), lane(1), lane(2), lane(3))?;
@@ -158,17 +193,24 @@ pub(super) fn packed(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let mods = inst.mods;
     let mut list = List::new(f);
     if inst.dst != Operand::None {
-        list.item(Typed(inst.dst, info.dst.ty))?;
+        list.item(Shown(inst, Slot::Dst))?;
     }
     let sources = info.src.iter().filter(|src| !src.ty.is_none()).count();
+    let mixed = matches!(inst.op, Op::VFmaMixF32 | Op::VFmaMixloF16 | Op::VFmaMixhiF16);
     for i in 0..sources {
-        list.item(Typed(inst.src[i], info.src[i].ty))?;
+        if mixed {
+            list.item(Source(inst, i))?;
+        } else {
+            list.item(Shown(inst, Slot::Src(i)))?;
+        }
     }
     let all = (1 << sources) - 1;
     per_source(f, "op_sel", mods.op_sel & all, sources, 0)?;
-    per_source(f, "op_sel_hi", mods.op_sel_hi & all, sources, all)?;
-    per_source(f, "neg_lo", mods.neg & all, sources, 0)?;
-    per_source(f, "neg_hi", mods.neg_hi & all, sources, 0)?;
+    per_source(f, "op_sel_hi", mods.op_sel_hi & all, sources, if mixed { 0 } else { all })?;
+    if !mixed && inst.op != Op::VMfmaLdScaleB32 {
+        per_source(f, "neg_lo", mods.neg & all, sources, 0)?;
+        per_source(f, "neg_hi", mods.neg_hi & all, sources, 0)?;
+    }
     flag(f, mods.clamp, "clamp")
 }
 
@@ -188,9 +230,9 @@ pub(super) fn matrix(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let info = inst.op.info();
     let mods = inst.mods;
     let mut list = List::new(f);
-    list.item(Typed(inst.dst, info.dst.ty))?;
-    for (src, info) in inst.src.into_iter().zip(info.src).filter(|(src, _)| *src != Operand::None) {
-        list.item(Typed(src, info.ty))?;
+    list.item(Shown(inst, Slot::Dst))?;
+    for i in (0..inst.src.len()).filter(|&i| inst.src[i] != Operand::None) {
+        list.item(Shown(inst, Slot::Src(i)))?;
     }
     if inst.encoding == Encoding::Vop3px2 {
         per_source(f, "op_sel", mods.op_sel, 3, 0)?;
