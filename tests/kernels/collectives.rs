@@ -1,0 +1,217 @@
+//! Collectives between emulated GPUs.
+
+use kernels::collective::{AllGather, AllReduce, Mailbox};
+use kernels::{ErrorWord, Failure, GpuVa, Step};
+
+use crate::support::{Bf16, Buffer, Gpus, Job, Random, widen};
+
+/// Ticks of 10 ns: longer than any run of these tests takes.
+const PATIENT: u64 = 6_000_000_000;
+
+/// Mailboxes and error words of all ranks.
+struct Exchange {
+    mailboxes: Vec<Buffer>,
+    errors: Vec<Buffer>,
+    words: u64,
+    timeout: u64,
+}
+
+impl Exchange {
+    fn new(gpus: &Gpus, ranks: usize, words: u64, timeout: u64) -> Self {
+        let bytes = Mailbox::bytes(ranks as u32, words) as usize;
+        Self {
+            mailboxes: (0..ranks).map(|rank| gpus.shared(rank, bytes)).collect(),
+            errors: (0..ranks).map(|rank| gpus.shared(rank, 8)).collect(),
+            words,
+            timeout,
+        }
+    }
+
+    fn mailbox(&self, rank: usize) -> Mailbox {
+        Mailbox {
+            mailboxes: std::array::from_fn(|rank| self.mailboxes.get(rank).map_or(GpuVa::NULL, |buffer| buffer.va())),
+            error: self.errors[rank].va(),
+            words: self.words,
+            timeout: self.timeout,
+            rank: rank as u32,
+            ranks: self.mailboxes.len() as u32,
+        }
+    }
+
+    fn failures(&self, gpus: &Gpus) -> Vec<Option<Failure>> {
+        self.errors.iter().map(|error| ErrorWord(gpus.read::<u64>(error)[0]).failure()).collect()
+    }
+}
+
+struct Sum {
+    partial: Vec<f32>,
+    partial_buffer: Buffer,
+    residual: Option<(Vec<Bf16>, Buffer)>,
+    out: Buffer,
+}
+
+fn reduce(mailbox: Mailbox, step: &Buffer, sum: &Sum, width: usize, capacity: usize, collective: u32) -> AllReduce {
+    let Mailbox { mailboxes, error, words, timeout, rank, ranks } = mailbox;
+    AllReduce {
+        step: step.va(),
+        partial: sum.partial_buffer.va(),
+        weights: GpuVa::NULL,
+        residual: sum.residual.as_ref().map_or(GpuVa::NULL, |(_, buffer)| buffer.va()),
+        out: sum.out.va(),
+        mailboxes,
+        error,
+        words,
+        timeout,
+        partial_pitch: (width * 4) as u32,
+        terms: 1,
+        width: width as u32,
+        rank,
+        ranks,
+        collective,
+        tokens: capacity as u32,
+        reserved: 0,
+    }
+}
+
+/// Several sums one after the other in one graph, so that halves of the mailboxes are used again.
+fn check_sums(ranks: usize, width: usize, tokens: usize, capacity: usize, sums: usize) {
+    let gpus = Gpus::new(ranks);
+    let mut random = Random::new((ranks * width) as u64);
+    let exchange = Exchange::new(&gpus, ranks, (capacity * width) as u64, PATIENT);
+    let steps: Vec<_> = (0..ranks)
+        .map(|rank| gpus.upload(rank, &[Step { count: tokens as u32, epoch: 1, ..Step::default() }]))
+        .collect();
+    let all: Vec<Vec<Sum>> = (0..sums)
+        .map(|index| {
+            let residual = (index % 2 == 0).then(|| random.bf16s(tokens * width, 1.0));
+            (0..ranks)
+                .map(|rank| {
+                    let partial = random.normals(tokens * width, 1.0);
+                    Sum {
+                        partial_buffer: gpus.upload(rank, &partial),
+                        partial,
+                        residual: residual.as_ref().map(|values| (values.clone(), gpus.upload(rank, values))),
+                        out: gpus.fresh(rank, tokens * width * 2),
+                    }
+                })
+                .collect()
+        })
+        .collect();
+    let jobs: Vec<Vec<Job>> = (0..ranks)
+        .map(|rank| {
+            let launch = |index: usize| {
+                let sum = &all[index][rank];
+                Job::of(&reduce(exchange.mailbox(rank), &steps[rank], sum, width, capacity, index as u32))
+            };
+            (0..sums).map(launch).collect()
+        })
+        .collect();
+    gpus.run_all(&jobs);
+    assert_eq!(exchange.failures(&gpus), vec![None; ranks]);
+    for (index, sum) in all.iter().enumerate() {
+        let mut expected = Vec::new();
+        for i in 0..tokens * width {
+            // FP32, in rank order.
+            let total = sum[1..].iter().fold(sum[0].partial[i], |total, rank| total + rank.partial[i]);
+            let residual = sum[0].residual.as_ref().map_or(0.0, |(values, _)| widen(values[i]) as f32);
+            expected.push(half::bf16::from_f32(total + residual).to_bits());
+        }
+        for (rank, sum) in sum.iter().enumerate() {
+            assert_eq!(gpus.read::<Bf16>(&sum.out), expected, "sum {index} on rank {rank} of {ranks}");
+        }
+    }
+}
+
+#[test]
+fn every_rank_gets_the_same_sum_bit_for_bit() {
+    for ranks in [1, 2, 4, 8] {
+        check_sums(ranks, 256, 1, 1, 5);
+    }
+}
+
+#[test]
+fn a_chunk_is_summed_like_a_token() {
+    check_sums(8, 300, 5, 16, 2);
+}
+
+#[test]
+fn a_residual_row_of_official_width_is_summed() {
+    check_sums(8, 7168, 1, 1, 3);
+}
+
+#[test]
+fn columns_of_all_ranks_are_joined_in_rank_order() {
+    for (ranks, width, tokens) in [(1, 128, 2), (2, 64, 3), (4, 32, 1), (8, 16, 5), (8, 448, 1)] {
+        let gpus = Gpus::new(ranks);
+        let mut random = Random::new(width as u64);
+        let exchange = Exchange::new(&gpus, ranks, (16 * width) as u64, PATIENT);
+        let parts: Vec<_> = (0..ranks).map(|_| random.normals(tokens * width, 1.0)).collect();
+        let mut keep = Vec::new();
+        let (outs, jobs): (Vec<_>, Vec<_>) = (0..ranks)
+            .map(|rank| {
+                let step = gpus.upload(rank, &[Step { count: tokens as u32, epoch: 7, ..Step::default() }]);
+                let (part, out) = (gpus.upload(rank, &parts[rank]), gpus.fresh(rank, tokens * ranks * width * 2));
+                let Mailbox { mailboxes, error, words, timeout, rank, ranks } = exchange.mailbox(rank);
+                let launch = AllGather {
+                    step: step.va(),
+                    part: part.va(),
+                    out: out.va(),
+                    mailboxes,
+                    error,
+                    words,
+                    timeout,
+                    part_pitch: (width * 4) as u32,
+                    width: width as u32,
+                    rank,
+                    ranks,
+                    collective: 3,
+                    tokens: 16,
+                };
+                keep.extend([step, part]);
+                (out, vec![Job::of(&launch)])
+            })
+            .unzip();
+        gpus.run_all(&jobs);
+        assert_eq!(exchange.failures(&gpus), vec![None; ranks]);
+        let expected: Vec<Bf16> = (0..tokens)
+            .flat_map(|token| parts.iter().flat_map(move |part| part[token * width..][..width].to_vec()))
+            .map(|value| half::bf16::from_f32(value).to_bits())
+            .collect();
+        for out in &outs {
+            assert_eq!(gpus.read::<Bf16>(out), expected, "{ranks} ranks of {width} columns");
+        }
+    }
+}
+
+/// One sum of which only `present` ranks take part.
+fn failing_sum(present: usize, timeout: u64, values: impl Fn(usize) -> f32) -> Vec<Option<Failure>> {
+    let gpus = Gpus::new(2);
+    let exchange = Exchange::new(&gpus, 2, 64, timeout);
+    let mut keep = Vec::new();
+    let mut jobs: Vec<Vec<Job>> = Vec::new();
+    for rank in 0..present {
+        let step = gpus.upload(rank, &[Step { count: 1, epoch: 9, ..Step::default() }]);
+        let partial = vec![values(rank); 64];
+        let sum =
+            Sum { partial_buffer: gpus.upload(rank, &partial), partial, residual: None, out: gpus.fresh(rank, 128) };
+        jobs.push(vec![Job::of(&reduce(exchange.mailbox(rank), &step, &sum, 64, 1, 2))]);
+        keep.push((step, sum));
+    }
+    gpus.run_all(&jobs);
+    exchange.failures(&gpus)
+}
+
+#[test]
+fn a_peer_that_never_sends_ends_the_wait_with_its_name() {
+    let failures = failing_sum(1, 1000, |_| 1.0);
+    assert_eq!(failures[0], Some(Failure::PeerTimeout { rank: 0, peer: 1, collective: 2, epoch: 11 }));
+}
+
+#[test]
+fn a_contribution_that_is_not_finite_is_blamed_on_its_rank_by_both() {
+    for bad in [f32::NAN, f32::INFINITY] {
+        let failures = failing_sum(2, PATIENT, |rank| if rank == 1 { bad } else { 1.0 });
+        let expected = |rank| Some(Failure::NotFinite { rank, peer: 1, collective: 2, token: 0 });
+        assert_eq!(failures, [expected(0), expected(1)]);
+    }
+}

@@ -1,0 +1,225 @@
+//! Projections.
+
+use kernels::gemm::{Gemm, Input, Matrix, Output, Precision, Segment, SituBetas};
+use kernels::{GpuVa, Step};
+
+use crate::support::{Bf16, Buffer, Gpus, Job, Random, Rows, assert_rows_close, bf16s, situ, widen};
+
+const BETAS: SituBetas = SituBetas { gate: 4.0, linear: 25.0 };
+/// One rounding to BF16 is off by at most 2^-9; a row in L2 by about half of that.
+const BF16: f64 = 2.5e-3;
+const F32: f64 = 1e-6;
+
+/// A matrix on the GPU and on the host.
+struct Weights {
+    buffer: Buffer,
+    pitch: usize,
+    values: Rows,
+}
+
+/// Rows of BF16 values, `pitch` bytes apart, with nothing behind the last value.
+fn weights(gpus: &Gpus, random: &mut Random, rows: usize, depth: usize, pitch: usize) -> Weights {
+    let values = random.bf16s(rows * depth, 0.1);
+    let mut bytes = Vec::new();
+    for row in values.chunks(depth) {
+        bytes.extend_from_slice(bytemuck::cast_slice(row));
+        bytes.resize(bytes.len().next_multiple_of(pitch), 0);
+    }
+    Weights { buffer: gpus.upload(0, &bytes), pitch, values: Rows::of_bf16(depth, &values) }
+}
+
+impl Weights {
+    fn matrix(&self) -> Matrix {
+        let rows = self.values.values.len() / self.values.width;
+        Matrix { address: self.buffer.va(), rows: rows as u32, pitch: self.pitch as u32 }
+    }
+
+    fn input(&self) -> Input {
+        Input { address: self.buffer.va(), pitch: self.pitch as u32, depth: self.values.width as u32 }
+    }
+}
+
+/// An output buffer for `tokens` rows.
+struct Results {
+    buffer: Buffer,
+    rows: usize,
+    pitch: usize,
+    precision: Precision,
+}
+
+fn results(gpus: &Gpus, tokens: usize, rows: usize, precision: Precision) -> Results {
+    let size = if precision == Precision::F32 { 4 } else { 2 };
+    let pitch = (rows * size).next_multiple_of(16);
+    Results { buffer: gpus.fresh(0, tokens * pitch), rows, pitch, precision }
+}
+
+impl Results {
+    fn output(&self) -> Output {
+        Output { address: self.buffer.va(), pitch: self.pitch as u32, precision: self.precision }
+    }
+
+    /// The first `tokens` rows.
+    fn read(&self, gpus: &Gpus, tokens: usize) -> Rows {
+        let mut values = Vec::new();
+        for token in 0..tokens {
+            match self.precision {
+                Precision::F32 => {
+                    let row: Vec<f32> = gpus.read_at(&self.buffer, token * self.pitch, self.rows);
+                    values.extend(row.into_iter().map(f64::from));
+                }
+                Precision::Bf16 => {
+                    let row: Vec<Bf16> = gpus.read_at(&self.buffer, token * self.pitch, self.rows);
+                    values.extend(row.into_iter().map(widen));
+                }
+            }
+        }
+        Rows::new(self.rows, values)
+    }
+}
+
+fn step(gpus: &Gpus, count: usize) -> Buffer {
+    gpus.upload(0, &[Step { count: count as u32, ..Step::default() }])
+}
+
+/// `y = x w'` for several matrices in one launch.
+fn check_plain(gpus: &Gpus, what: &str, tokens: usize, capacity: usize, depth: usize, outputs: &[(usize, Precision)]) {
+    let mut random = Random::new((tokens * depth) as u64);
+    let x = weights(gpus, &mut random, tokens, depth, depth * 2);
+    let sets: Vec<_> = outputs
+        .iter()
+        .map(|&(rows, precision)| {
+            (weights(gpus, &mut random, rows, depth, depth * 2), results(gpus, tokens, rows, precision))
+        })
+        .collect();
+    let segments: Vec<_> = sets.iter().map(|(w, y)| Segment::plain(w.matrix(), y.output())).collect();
+    let step = step(gpus, tokens);
+    gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &segments, BETAS, capacity as u32))]);
+    for (w, y) in &sets {
+        let tolerance = if y.precision == Precision::F32 { F32 } else { BF16 };
+        assert_rows_close(what, &y.read(gpus, tokens), &x.values.times(&w.values), tolerance);
+    }
+}
+
+#[test]
+fn kda_projections_share_one_launch_at_every_tensor_parallel_degree_of_k3_nano() {
+    let gpus = Gpus::new(1);
+    for ranks in [1, 2, 4, 8] {
+        let heads = 8 / ranks;
+        let qkvg = [(heads * 128, Precision::Bf16); 4];
+        let outputs = [&qkvg[..], &[(128, Precision::Bf16), (heads, Precision::F32)]].concat();
+        for (tokens, capacity) in [(1, 1), (37, 128)] {
+            check_plain(
+                &gpus,
+                &format!("KDA projections, TP {ranks}, {tokens} tokens"),
+                tokens,
+                capacity,
+                256,
+                &outputs,
+            );
+        }
+    }
+}
+
+#[test]
+fn any_number_of_tokens_up_to_the_capacity_is_right() {
+    let gpus = Gpus::new(1);
+    for (tokens, capacity) in [(1, 16), (15, 16), (16, 16), (17, 128), (64, 128), (128, 128), (129, 512), (300, 512)] {
+        check_plain(&gpus, &format!("{tokens} tokens of {capacity}"), tokens, capacity, 64, &[(48, Precision::Bf16)]);
+    }
+}
+
+#[test]
+fn an_inner_axis_that_does_not_fill_the_matrix_instruction_is_filled_with_zeros() {
+    let gpus = Gpus::new(1);
+    for depth in [8, 16, 32, 48, 64, 72, 128, 448] {
+        for tokens in [1, 20] {
+            check_plain(&gpus, &format!("depth {depth}"), tokens, tokens, depth, &[(32, Precision::F32)]);
+        }
+    }
+}
+
+#[test]
+fn rows_that_start_at_multiples_of_four_bytes_only_are_read_right() {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new(4);
+    for depth in [5, 10, 18, 66, 130] {
+        for tokens in [1, 19] {
+            let pitch = (depth * 2_usize).next_multiple_of(4);
+            let x = weights(&gpus, &mut random, tokens, depth, pitch);
+            let w = weights(&gpus, &mut random, 24, depth, pitch);
+            let y = results(&gpus, tokens, 24, Precision::F32);
+            let step = step(&gpus, tokens);
+            let outputs = [Segment::plain(w.matrix(), y.output())];
+            gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &outputs, BETAS, tokens as u32))]);
+            assert_rows_close(&format!("pitch {pitch}"), &y.read(&gpus, tokens), &x.values.times(&w.values), F32);
+        }
+    }
+}
+
+#[test]
+fn a_gated_output_is_situ_of_its_two_products() {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new(5);
+    for ranks in [1, 2, 4, 8] {
+        let rows = 512 / ranks;
+        for (tokens, capacity) in [(1, 1), (33, 128)] {
+            let x = weights(&gpus, &mut random, tokens, 256, 512);
+            let [gate, up] = [0, 1].map(|_| weights(&gpus, &mut random, rows, 256, 512));
+            let y = results(&gpus, tokens, rows, Precision::Bf16);
+            let step = step(&gpus, tokens);
+            let outputs = [Segment::gated(x.input(), gate.matrix(), up.matrix(), y.output())];
+            gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &outputs, BETAS, capacity))]);
+            let (gate, up) = (x.values.times(&gate.values), x.values.times(&up.values));
+            let expected = gate.values.iter().zip(&up.values).map(|(&gate, &up)| situ(gate, up)).collect();
+            assert_rows_close("SiTU", &y.read(&gpus, tokens), &Rows::new(rows, expected), BF16);
+        }
+    }
+}
+
+#[test]
+fn latent_up_and_shared_down_are_added_in_one_launch_at_every_tensor_parallel_degree_of_k3_nano() {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new(6);
+    for ranks in [1, 2, 4, 8] {
+        for (tokens, capacity) in [(1, 1), (33, 128)] {
+            let (latent, shared) = (128 / ranks, 512 / ranks);
+            // This rank's columns of the normed latent, not at the start of its rows.
+            let whole = weights(&gpus, &mut random, tokens, 128, 256);
+            let first = latent * (ranks - 1);
+            let x = Input { address: GpuVa(whole.buffer.va().0 + first as u64 * 2), pitch: 256, depth: latent as u32 };
+            let columns = whole.values.rows().flat_map(|row| row[first..first + latent].to_vec()).collect();
+            let x2 = weights(&gpus, &mut random, tokens, shared, shared * 2);
+            let w = weights(&gpus, &mut random, 256, latent, latent * 2);
+            let w2 = weights(&gpus, &mut random, 256, shared, shared * 2);
+            let y = results(&gpus, tokens, 256, Precision::F32);
+            let step = step(&gpus, tokens);
+            let outputs = [Segment::sum(w.matrix(), x2.input(), w2.matrix(), y.output())];
+            gpus.run(0, &[Job::of(&Gemm::new(step.va(), x, &outputs, BETAS, capacity))]);
+            let (one, two) = (Rows::new(latent, columns).times(&w.values), x2.values.times(&w2.values));
+            let expected = one.values.iter().zip(&two.values).map(|(one, two)| one + two).collect();
+            assert_rows_close(&format!("sum, TP {ranks}"), &y.read(&gpus, tokens), &Rows::new(256, expected), F32);
+        }
+    }
+}
+
+#[test]
+fn a_projection_of_official_width_is_right() {
+    let gpus = Gpus::new(1);
+    check_plain(&gpus, "q_proj of a GPU", 1, 1, 7168, &[(1536, Precision::Bf16), (12, Precision::F32)]);
+    check_plain(&gpus, "o_proj of a GPU", 1, 1, 1536, &[(7168, Precision::F32)]);
+    check_plain(&gpus, "f_a_proj, 20 tokens", 20, 128, 7168, &[(128, Precision::Bf16)]);
+}
+
+#[test]
+fn a_token_beyond_the_count_is_neither_read_nor_written() {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new(7);
+    let x = weights(&gpus, &mut random, 3, 64, 128);
+    let w = weights(&gpus, &mut random, 16, 64, 128);
+    let before = bf16s(&random.normals(128 * 16, 1.0));
+    let y = gpus.upload(0, &before);
+    let step = step(&gpus, 3);
+    let output = Output { address: y.va(), pitch: 32, precision: Precision::Bf16 };
+    gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &[Segment::plain(w.matrix(), output)], BETAS, 128))]);
+    assert_eq!(gpus.read_at::<Bf16>(&y, 3 * 32, 125 * 16), before[3 * 16..]);
+}

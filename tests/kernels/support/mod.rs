@@ -1,0 +1,9 @@
+//! What the tests share: the machine they run on, random data and FP64 arithmetic.
+
+mod arithmetic;
+mod gpu;
+mod random;
+
+pub(crate) use arithmetic::{Bf16, Rows, assert_rows_close, bf16s, rms_norm, sigmoid, silu, situ, widen, widened};
+pub(crate) use gpu::{Buffer, Gpus, Job};
+pub(crate) use random::Random;
