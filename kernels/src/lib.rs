@@ -5,9 +5,28 @@
 //! `#[repr(C)]` structs that are copied to the kernel-argument segment as they are ([`Launch::kernarg`]).
 //!
 //! Every kernel serves decode (one token) and prefill chunks alike: `tokens` of the arguments is what the launch and its
-//! buffers are sized for, [`Step::count`] in device memory what is valid in this run. Matrices are row-major; a pitch is
-//! the distance from one row to the next in bytes. Activations are packed unless they have a pitch, and start at multiples
-//! of 16 bytes.
+//! buffers are sized for, [`Step::count`] in device memory what is valid in this run; workgroups past it exit. Matrices are
+//! row-major; a pitch is the distance from one row to the next in bytes. Activations are packed unless they have a pitch,
+//! and start at multiples of 16 bytes.
+//!
+//! # A run of the graph
+//!
+//! Each launch waits for the one before it and sees what it wrote on every XCC. On each rank, with H heads of the rank and
+//! C the hidden size:
+//!
+//! | part | launches |
+//! |---|---|
+//! | start | [`embed::Embed`] -> h |
+//! | every layer | [`mix_norm::MixNorm`] h, blocks -> x; saves h where the running sum restarts |
+//! | KDA | [`gemm::Gemm`] x -> q, k, v, g (BF16), f_a (BF16), b (FP32); [`kda::Kda`]; [`gemm::Gemm`] o_proj -> FP32 |
+//! | MLA | [`gemm::Gemm`] x -> q_a, kv_a, g (BF16); [`mla::MlaLatent`]; [`gemm::Gemm`] q_b; [`mla::MlaAbsorb`]; [`mla::MlaAttention`]; [`mla::MlaValue`]; [`gemm::Gemm`] o_proj -> FP32 |
+//! | attention out | [`collective::AllReduce`] -> h, plus h unless the running sum restarts |
+//! | every layer | [`mix_norm::MixNorm`] h, blocks -> y; the block saved in this layer included |
+//! | dense | [`gemm::Gemm`] y -> SiTU(gate, up) (BF16); [`gemm::Gemm`] down -> FP32 |
+//! | MoE | [`gemm::Gemm`] y -> router logits (FP32), z of this rank (FP32), SiTU of the shared experts (BF16); [`collective::AllGather`] -> z; [`moe::MoeRoute`] or [`moe::RouterTopk`], [`moe::MoeGroup`]; [`moe::MoeUp`]; [`moe::MoeDown`]; [`collective::AllReduce`] with the experts' weights -> latent; [`mix_norm::MixNorm`] without blocks; [`gemm::Gemm`] latent up of this rank's columns + shared down -> FP32 |
+//! | feed-forward out | [`collective::AllReduce`] + h -> h |
+//! | head | [`mix_norm::MixNorm`] of the last token; [`gemm::Gemm`] for 1 token -> logits (FP32); [`head::Argmax`] |
+//! | end | [`head::Advance`] |
 
 mod arguments;
 mod code_object;
