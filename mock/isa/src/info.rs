@@ -266,6 +266,8 @@ pub struct OpInfo {
 pub(crate) struct Forms {
     /// VOP3 opcode, for an instruction of VOP1, VOP2 or VOPC that has one.
     pub(crate) vop3: Option<u16>,
+    /// An LDS instruction with two 8-bit offsets.
+    pub(crate) two_addresses: bool,
     /// A buffer load that can go to LDS.
     pub(crate) lds: bool,
     pub(crate) sdwa: bool,
@@ -295,6 +297,13 @@ bitflags! {
         const NEG1 = 1 << 11;
         const NEG2 = 1 << 12;
         const OP_SEL = 15 << 3;
+    }
+}
+
+impl ModBits {
+    /// `neg` and `abs` of source `i`, 0 or 1.
+    pub(crate) fn neg_abs(i: usize) -> Self {
+        if i == 0 { Self::NEG0 | Self::ABS0 } else { Self::NEG1 | Self::ABS1 }
     }
 }
 

@@ -17,12 +17,13 @@ mod info;
 mod inst;
 mod op;
 mod operand;
+mod reg_class;
 mod section;
 mod tables;
 mod text;
 mod touched;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, Reason, decode};
 pub use info::{Access, Class, Counters, DataType, Implicit, Kind, Matrix, Memory, OpInfo, OperandInfo};
 pub use inst::{Dpp, DstUnused, Encoding, Inst, Mods, Sdwa, SdwaSel};
 pub use op::Op;

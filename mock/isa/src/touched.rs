@@ -17,7 +17,8 @@ pub enum RegFile {
     Scc,
 }
 
-/// `count` registers of 32 bits from `first` up.
+/// `count` registers of 32 bits from `first` up. They go past the end of the file only in an instruction that is not
+/// [legal](Inst::is_legal).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RegRange {
     /// Register file.
@@ -121,4 +122,109 @@ fn implicit(registers: Implicit) -> impl Iterator<Item = RegRange> {
     .into_iter()
     .filter(move |&(register, _)| registers.contains(register))
     .map(|(_, range)| range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode;
+
+    const fn vector(first: u8, count: u8) -> RegRange {
+        RegRange { file: RegFile::Vector, first, count }
+    }
+
+    const fn acc(first: u8, count: u8) -> RegRange {
+        RegRange { file: RegFile::Acc, first, count }
+    }
+
+    /// Asserts the text, so that the words can be read, and the registers.
+    fn check(words: &[u32], text: &str, reads: &[RegRange], writes: &[RegRange]) {
+        let inst = decode(words).unwrap();
+        assert_eq!(inst.to_string(), text);
+        assert_eq!(inst.reads().collect::<Vec<_>>(), reads, "{text} reads");
+        assert_eq!(inst.writes().collect::<Vec<_>>(), writes, "{text} writes");
+    }
+
+    #[test]
+    fn a_vector_instruction_reads_exec() {
+        check(&[0x020a_0501], "v_add_f32_e32 v5, v1, v2", &[vector(1, 1), vector(2, 1), EXEC], &[vector(5, 1)]);
+    }
+
+    #[test]
+    fn an_implicit_carry_is_read_and_written() {
+        let text = "v_addc_co_u32_e32 v5, vcc, v1, v2, vcc";
+        check(&[0x380a_0501], text, &[vector(1, 1), vector(2, 1), VCC, EXEC], &[vector(5, 1), VCC]);
+    }
+
+    #[test]
+    fn an_accumulator_is_read_and_written() {
+        let text = "v_fmac_f32_e32 v5, v1, v2";
+        check(&[0x760a_0501], text, &[vector(5, 1), vector(1, 1), vector(2, 1), EXEC], &[vector(5, 1)]);
+    }
+
+    #[test]
+    fn a_compare_that_sets_exec_also_sets_its_destination() {
+        check(&[0x7da2_0501], "v_cmpx_lt_i32_e32 vcc, v1, v2", &[vector(1, 1), vector(2, 1), EXEC], &[VCC, EXEC]);
+    }
+
+    #[test]
+    fn a_swap_writes_both_registers() {
+        let both = [vector(5, 1), vector(1, 1)];
+        check(&[0x7e0a_a301], "v_swap_b32 v5, v1", &[both[0], both[1], EXEC], &both);
+    }
+
+    #[test]
+    fn an_sdwa_destination_is_read_if_the_rest_of_it_is_preserved() {
+        let text = "v_add_f32_sdwa v5, v1, v2 dst_sel:WORD_0 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD";
+        let reads = [vector(5, 1), vector(1, 1), vector(2, 1), EXEC];
+        check(&[0x020a_04f9, 0x0606_1401], text, &reads, &[vector(5, 1)]);
+    }
+
+    #[test]
+    fn a_matrix_operand_has_the_registers_of_its_format() {
+        // cbsz 4: A is FP4 in four registers; blgp 2: B is FP6 in six.
+        let words = [0xd3ac_0000, 0x0002_2510, 0xd3ad_8c00, 0x4432_1104];
+        let text = "v_mfma_scale_f32_16x16x128_f8f6f4 a[0:3], v[4:7], v[8:13], a[12:15], v16, v18 op_sel_hi:[0,0,0] cbsz:4 blgp:2";
+        let reads = [vector(4, 4), vector(8, 6), acc(12, 4), vector(16, 1), vector(18, 1), EXEC];
+        check(&words, text, &reads, &[acc(0, 4)]);
+    }
+
+    #[test]
+    fn an_atomic_writes_registers_only_if_it_returns() {
+        let reads = [vector(2, 2), vector(4, 2), EXEC];
+        check(&[0xdd04_8000, 0x057f_0402], "global_atomic_cmpswap v[2:3], v[4:5], off", &reads, &[]);
+        check(
+            &[0xdd05_8000, 0x057f_0402],
+            "global_atomic_cmpswap v5, v[2:3], v[4:5], off sc0",
+            &reads,
+            &[vector(5, 1)],
+        );
+    }
+
+    #[test]
+    fn a_load_into_lds_reads_m0_and_writes_no_register() {
+        let reads = [vector(2, 1), scalar(4, 4), scalar(8, 1), M0, EXEC];
+        check(&[0xe051_1000, 0x0801_0002], "buffer_load_dword v2, s[4:7], s8 offen lds", &reads, &[]);
+    }
+
+    #[test]
+    fn a_16_bit_load_keeps_the_other_half() {
+        let text = "global_load_short_d16_hi v5, v[2:3], off";
+        check(&[0xdc94_8000, 0x057f_0002], text, &[vector(5, 1), vector(2, 2), EXEC], &[vector(5, 1)]);
+    }
+
+    #[test]
+    fn scalar_registers_are_numbered_as_operands() {
+        let text = "s_and_saveexec_b64 ttmp[2:3], vcc";
+        check(&[0xbeee_206a], text, &[VCC, EXEC], &[scalar(110, 2), SCC, EXEC]);
+    }
+
+    #[test]
+    fn no_operand_is_longer_than_32_registers() {
+        for op in crate::Op::ALL {
+            let info = op.info();
+            let widest = info.src.iter().chain([&info.dst, &info.sdst]).map(|operand| operand.ty.dwords()).max();
+            assert!(widest <= Some(32), "{op:?}");
+        }
+    }
 }

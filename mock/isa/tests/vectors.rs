@@ -34,6 +34,13 @@ fn every_encoding_of_llvms_tests_has_llvms_text_and_length() {
 }
 
 #[test]
+fn what_llvms_assembler_accepts_is_legal() {
+    for (hex, words, text) in vectors().filter(|&(hex, ..)| hex != WITHOUT_LITERAL) {
+        assert!(decode(&words).unwrap().is_legal(), "{hex}: {text}");
+    }
+}
+
+#[test]
 fn an_instruction_cut_short_is_reported_as_truncated() {
     for (hex, words, _) in vectors().filter(|(_, words, _)| words.len() > 1) {
         let short = &words[..words.len() - 1];

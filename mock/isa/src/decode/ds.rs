@@ -25,7 +25,7 @@ pub(super) fn ds(code: &mut Code) -> Result<Inst> {
     } else {
         inst.dst = code.vector(vdst, info.dst.ty.dwords(), acc)?;
     }
-    if two_addresses(info.name) {
+    if info.forms.two_addresses {
         inst.mods.offset0 = bits(word, 0, 8) as u8;
         inst.mods.offset1 = bits(word, 8, 8) as u8;
     } else {
@@ -43,8 +43,4 @@ pub(super) fn ds(code: &mut Code) -> Result<Inst> {
     }
     inst.mods.gds = info.class == Class::Gws;
     Ok(inst)
-}
-
-fn two_addresses(name: &str) -> bool {
-    name.contains("read2") || name.contains("write2") || name.contains("xchg2")
 }

@@ -5,17 +5,18 @@
 //! does this decoder.
 
 mod buffer;
+mod dpp;
 mod ds;
 mod flat;
 mod matrix;
 mod operands;
+mod sdwa;
 mod smem;
 mod sop;
-mod sub_dword;
 mod vop;
 mod vop3;
 
-pub(crate) use sub_dword::narrow_float;
+pub(crate) use sdwa::narrow_float;
 
 use crate::{Inst, Op};
 use thiserror::Error;

@@ -1,6 +1,6 @@
 //! Vector ALU in 32 bits.
 
-use super::{Code, Result, bits, sub_dword};
+use super::{Code, Result, bits, dpp, sdwa};
 use crate::operand::Special;
 use crate::{Encoding, Inst, Op, Operand, tables};
 
@@ -77,11 +77,10 @@ fn first_source(code: &mut Code, mut inst: Inst) -> Result<Inst> {
     let info = inst.op.info();
     let field = bits(code.word, 0, 9);
     match field {
-        SDWA if info.forms.sdwa && inst.op != Op::VNop => sub_dword::sdwa(code, &mut inst)?,
-        // A v_nop that is malformed as DPP is still one of a single dword.
-        DPP if inst.op == Op::VNop && sub_dword::dpp(&mut Code { ..*code }, &mut { inst }).is_err() => {}
-        DPP if info.forms.dpp => sub_dword::dpp(code, &mut inst)?,
-        SDWA if inst.op == Op::VNop => sub_dword::sdwa_nop(code, &mut inst),
+        SDWA if inst.op == Op::VNop => dpp::nop(code, &mut inst, Encoding::Sdwa),
+        DPP if inst.op == Op::VNop => dpp::nop(code, &mut inst, Encoding::Dpp),
+        SDWA if info.forms.sdwa => sdwa::sdwa(code, &mut inst)?,
+        DPP if info.forms.dpp => dpp::dpp(code, &mut inst)?,
         _ if info.src[0].ty.is_none() => {}
         _ => {
             inst.src[0] = match inst.op {

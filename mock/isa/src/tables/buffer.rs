@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA sections 13.5.1 and 13.5.2, LLVM `BUFInstructions.td`.
 
-use super::row::*;
+use super::memory_shapes::*;
+use super::row::Row;
+use super::types::*;
 use crate::Op::*;
 
 /// Untyped.

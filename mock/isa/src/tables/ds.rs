@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA section 13.4.1, LLVM `DSInstructions.td`.
 
-use super::row::*;
+use super::memory_shapes::*;
+use super::row::Row;
+use super::types::*;
 use crate::Op::*;
 
 /// Local data share.

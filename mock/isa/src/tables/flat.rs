@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA section 13.6.1, LLVM `FLATInstructions.td`. The three segments share opcodes.
 
-use super::row::*;
+use super::memory_shapes::*;
+use super::row::Row;
+use super::types::*;
 use crate::Op::*;
 
 /// Flat: the address decides between global, LDS and scratch.

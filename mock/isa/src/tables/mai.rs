@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA section 13.3.7 and LLVM `VOP3PInstructions.td`; operand sizes: ISA chapter 7, M x N x blocks / 64 lanes.
 
-use super::row::*;
+use super::row::Row;
+use super::types::*;
+use super::vector_shapes::*;
 use crate::Op::*;
 
 /// Matrix instructions and moves to and from AccVGPRs.

@@ -7,9 +7,13 @@ mod buffer;
 mod ds;
 mod flat;
 mod mai;
+mod memory_shapes;
 mod row;
+mod scalar_shapes;
 mod smem;
 mod sop;
+mod types;
+mod vector_shapes;
 mod vop1;
 mod vop2;
 mod vop3;
@@ -119,3 +123,68 @@ pub(crate) static VOP3: Index<1024> = {
     }
     all
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Encoding;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_variant_is_its_mnemonic_in_camel_case() {
+        for op in Op::ALL {
+            let mnemonic = op.name().replace('_', "");
+            assert_eq!(format!("{op:?}").replace('_', "").to_lowercase(), mnemonic);
+        }
+    }
+
+    #[test]
+    fn no_two_operations_have_one_mnemonic() {
+        let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
+        assert_eq!(names.len(), Op::ALL.len());
+    }
+
+    #[test]
+    fn every_encoding_of_an_operation_leads_back_to_it() {
+        for &op in Op::ALL {
+            for (encoding, opcode) in op.info().encodings() {
+                let opcode = usize::from(opcode);
+                let found = match encoding {
+                    Encoding::Sop1 => SOP1[opcode],
+                    Encoding::Sop2 => SOP2[opcode],
+                    Encoding::Sopk => SOPK[opcode],
+                    Encoding::Sopc => SOPC[opcode],
+                    Encoding::Sopp => SOPP[opcode],
+                    Encoding::Smem => SMEM[opcode],
+                    Encoding::Vop1 => VOP1[opcode],
+                    Encoding::Vop2 => VOP2[opcode],
+                    Encoding::Vopc => VOPC[opcode],
+                    Encoding::Vop3 => VOP3[opcode],
+                    Encoding::Vop3p => VOP3P[opcode],
+                    Encoding::Mai => MAI[opcode],
+                    Encoding::Vop3px2 => SCALED[opcode],
+                    Encoding::Ds => DS[opcode],
+                    Encoding::Flat => FLAT[opcode],
+                    Encoding::Global => GLOBAL[opcode],
+                    Encoding::Scratch => SCRATCH[opcode],
+                    Encoding::Mubuf => MUBUF[opcode],
+                    Encoding::Mtbuf => MTBUF[opcode],
+                    // These keep the opcode of the encoding they extend.
+                    Encoding::Sdwa | Encoding::Dpp => Some(op),
+                };
+                assert_eq!(found, Some(op), "{encoding:?} {opcode:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn memory_instructions_and_only_those_have_a_counter() {
+        for op in Op::ALL {
+            let info = op.info();
+            let is_memory = matches!(info.encoding, Encoding::Smem | Encoding::Ds | Encoding::Mubuf | Encoding::Mtbuf)
+                || matches!(info.encoding, Encoding::Flat | Encoding::Global | Encoding::Scratch)
+                || matches!(op, Op::SSendmsg | Op::SSendmsghalt);
+            assert_eq!(!info.counters.is_empty(), is_memory && *op != Op::DsNop, "{op:?}");
+        }
+    }
+}

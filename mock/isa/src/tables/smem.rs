@@ -3,7 +3,9 @@
 //! Opcodes: ISA section 13.2.1 and LLVM `SMInstructions.td`, which also decodes the scalar stores, atomics and probes of
 //! older GFX9 parts.
 
-use super::row::*;
+use super::row::Row;
+use super::scalar_shapes::*;
+use super::types::*;
 use crate::Op::*;
 
 /// Scalar memory.
@@ -14,9 +16,9 @@ pub(super) const SMEM: &[Row] = &[
     smem_load(0x02, SLoadDwordx4, "s_load_dwordx4", B128, ADDR),
     smem_load(0x03, SLoadDwordx8, "s_load_dwordx8", B256, ADDR),
     smem_load(0x04, SLoadDwordx16, "s_load_dwordx16", B512, ADDR),
-    smem_load(0x05, SScratchLoadDword, "s_scratch_load_dword", B32, ADDR),
-    smem_load(0x06, SScratchLoadDwordx2, "s_scratch_load_dwordx2", B64, ADDR),
-    smem_load(0x07, SScratchLoadDwordx4, "s_scratch_load_dwordx4", B128, ADDR),
+    smem_load(0x05, SScratchLoadDword, "s_scratch_load_dword", B32, ADDR).reads(FLAT_SCRATCH),
+    smem_load(0x06, SScratchLoadDwordx2, "s_scratch_load_dwordx2", B64, ADDR).reads(FLAT_SCRATCH),
+    smem_load(0x07, SScratchLoadDwordx4, "s_scratch_load_dwordx4", B128, ADDR).reads(FLAT_SCRATCH),
     smem_load(0x08, SBufferLoadDword, "s_buffer_load_dword", B32, V_SHARP),
     smem_load(0x09, SBufferLoadDwordx2, "s_buffer_load_dwordx2", B64, V_SHARP),
     smem_load(0x0a, SBufferLoadDwordx4, "s_buffer_load_dwordx4", B128, V_SHARP),
@@ -25,9 +27,9 @@ pub(super) const SMEM: &[Row] = &[
     smem_store(0x10, SStoreDword, "s_store_dword", B32, ADDR),
     smem_store(0x11, SStoreDwordx2, "s_store_dwordx2", B64, ADDR),
     smem_store(0x12, SStoreDwordx4, "s_store_dwordx4", B128, ADDR),
-    smem_store(0x15, SScratchStoreDword, "s_scratch_store_dword", B32, ADDR),
-    smem_store(0x16, SScratchStoreDwordx2, "s_scratch_store_dwordx2", B64, ADDR),
-    smem_store(0x17, SScratchStoreDwordx4, "s_scratch_store_dwordx4", B128, ADDR),
+    smem_store(0x15, SScratchStoreDword, "s_scratch_store_dword", B32, ADDR).reads(FLAT_SCRATCH),
+    smem_store(0x16, SScratchStoreDwordx2, "s_scratch_store_dwordx2", B64, ADDR).reads(FLAT_SCRATCH),
+    smem_store(0x17, SScratchStoreDwordx4, "s_scratch_store_dwordx4", B128, ADDR).reads(FLAT_SCRATCH),
     smem_store(0x18, SBufferStoreDword, "s_buffer_store_dword", B32, V_SHARP),
     smem_store(0x19, SBufferStoreDwordx2, "s_buffer_store_dwordx2", B64, V_SHARP),
     smem_store(0x1a, SBufferStoreDwordx4, "s_buffer_store_dwordx4", B128, V_SHARP),

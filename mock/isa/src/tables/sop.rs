@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA sections 13.1.1 to 13.1.5; implicit registers: ISA chapters 4 and 5, LLVM `SOPInstructions.td`.
 
-use super::row::*;
+use super::row::Row;
+use super::scalar_shapes::*;
+use super::types::*;
 use crate::Class;
 use crate::Counters;
 use crate::Op::*;

@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA section 13.3.2, LLVM `VOP1Instructions.td`.
 
-use super::row::*;
+use super::row::Row;
+use super::types::*;
+use super::vector_shapes::*;
 use crate::Class;
 use crate::Op::*;
 
@@ -20,15 +22,15 @@ pub(super) const VOP1: &[Row] = &[
     vop1(0x08, VCvtI32F32, "v_cvt_i32_f32", I32, F32).clamps().scales(),
     vop1(0x0a, VCvtF16F32, "v_cvt_f16_f32", F16, F32),
     vop1(0x0b, VCvtF32F16, "v_cvt_f32_f16", F32, F16),
-    vop1(0x0c, VCvtRpiI32F32, "v_cvt_rpi_i32_f32", I32, F32).clamps(),
-    vop1(0x0d, VCvtFlrI32F32, "v_cvt_flr_i32_f32", I32, F32).clamps(),
-    vop1(0x0e, VCvtOffF32I4, "v_cvt_off_f32_i4", F32, I4),
+    vop1(0x0c, VCvtRpiI32F32, "v_cvt_rpi_i32_f32", I32, F32).no_mode().clamps(),
+    vop1(0x0d, VCvtFlrI32F32, "v_cvt_flr_i32_f32", I32, F32).no_mode().clamps(),
+    vop1(0x0e, VCvtOffF32I4, "v_cvt_off_f32_i4", F32, I4).no_mode(),
     vop1(0x0f, VCvtF32F64, "v_cvt_f32_f64", F32, F64),
     vop1(0x10, VCvtF64F32, "v_cvt_f64_f32", F64, F32),
-    vop1(0x11, VCvtF32Ubyte0, "v_cvt_f32_ubyte0", F32, B32),
-    vop1(0x12, VCvtF32Ubyte1, "v_cvt_f32_ubyte1", F32, B32),
-    vop1(0x13, VCvtF32Ubyte2, "v_cvt_f32_ubyte2", F32, B32),
-    vop1(0x14, VCvtF32Ubyte3, "v_cvt_f32_ubyte3", F32, B32),
+    vop1(0x11, VCvtF32Ubyte0, "v_cvt_f32_ubyte0", F32, B32).no_mode(),
+    vop1(0x12, VCvtF32Ubyte1, "v_cvt_f32_ubyte1", F32, B32).no_mode(),
+    vop1(0x13, VCvtF32Ubyte2, "v_cvt_f32_ubyte2", F32, B32).no_mode(),
+    vop1(0x14, VCvtF32Ubyte3, "v_cvt_f32_ubyte3", F32, B32).no_mode(),
     vop1(0x15, VCvtU32F64, "v_cvt_u32_f64", U32, F64).clamps().scales(),
     vop1(0x16, VCvtF64U32, "v_cvt_f64_u32", F64, U32),
     vop1(0x17, VTruncF64, "v_trunc_f64", F64, F64),

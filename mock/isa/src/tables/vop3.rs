@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA sections 13.3.4 and 13.3.5, LLVM `VOP3Instructions.td`.
 
-use super::row::*;
+use super::row::Row;
+use super::types::*;
+use super::vector_shapes::*;
 use crate::Op::*;
 
 /// Up to three sources.
@@ -130,8 +132,8 @@ pub(super) const VOP3: &[Row] = &[
     vop3(0x263, VCvtScalef32Pk32Bf16Bf6, "v_cvt_scalef32_pk32_bf16_bf6", PK32_BF16, &[PK32_BF6, F32]).neg_abs(0b000, 0b000).no_clamp().no_omod(),
     vop3(0x265, VAshrPkI8I32, "v_ashr_pk_i8_i32", PK_I8, &[I32, I32, U32]).keeps_dst().neg_abs(0b000, 0b111).op_sel(0b1111),
     vop3(0x266, VAshrPkU8I32, "v_ashr_pk_u8_i32", PK_U8, &[I32, I32, U32]).keeps_dst().neg_abs(0b000, 0b111).op_sel(0b1111),
-    vop3(0x267, VCvtPkF16F32, "v_cvt_pk_f16_f32", PK_F16, &[F32, F32]),
-    vop3(0x268, VCvtPkBf16F32, "v_cvt_pk_bf16_f32", PK_BF16, &[F32, F32]).op_sel(0b0000).op_sel_ignored(0b1011),
+    vop3(0x267, VCvtPkF16F32, "v_cvt_pk_f16_f32", PK_F16, &[F32, F32]).no_mode(),
+    vop3(0x268, VCvtPkBf16F32, "v_cvt_pk_bf16_f32", PK_BF16, &[F32, F32]).no_mode().op_sel(0b0000).op_sel_ignored(0b1011),
     vop3(0x269, VCvtScalef32PkBf16Fp8, "v_cvt_scalef32_pk_bf16_fp8", PK_BF16, &[PK_FP8, F32]).neg_abs(0b010, 0b001).op_sel(0b1011).no_clamp().no_omod(),
     vop3(0x26a, VCvtScalef32PkBf16Bf8, "v_cvt_scalef32_pk_bf16_bf8", PK_BF16, &[PK_BF8, F32]).neg_abs(0b010, 0b001).op_sel(0b1011).no_clamp().no_omod(),
     vop3(0x280, VAddF64, "v_add_f64", F64, &[F64, F64]),
@@ -153,8 +155,8 @@ pub(super) const VOP3: &[Row] = &[
     vop3(0x291, VAshrrevI64, "v_ashrrev_i64", I64, &[U32, I64]),
     vop3(0x292, VTrigPreopF64, "v_trig_preop_f64", F64, &[F64, U32]).neg_abs(0b001, 0b010),
     vop3(0x293, VBfmB32, "v_bfm_b32", B32, &[U32, U32]),
-    vop3(0x294, VCvtPknormI16F32, "v_cvt_pknorm_i16_f32", PK_I16, &[F32, F32]).clamps(),
-    vop3(0x295, VCvtPknormU16F32, "v_cvt_pknorm_u16_f32", PK_U16, &[F32, F32]).clamps(),
+    vop3(0x294, VCvtPknormI16F32, "v_cvt_pknorm_i16_f32", PK_I16, &[F32, F32]).no_mode().clamps(),
+    vop3(0x295, VCvtPknormU16F32, "v_cvt_pknorm_u16_f32", PK_U16, &[F32, F32]).no_mode().clamps(),
     vop3(0x296, VCvtPkrtzF16F32, "v_cvt_pkrtz_f16_f32", PK_F16, &[F32, F32]),
     vop3(0x297, VCvtPkU16U32, "v_cvt_pk_u16_u32", PK_U16, &[U32, U32]),
     vop3(0x298, VCvtPkI16I32, "v_cvt_pk_i16_i32", PK_I16, &[I32, I32]),
@@ -172,6 +174,6 @@ pub(super) const VOP3: &[Row] = &[
     vop3(0x2a5, VCvtSrBf8F32, "v_cvt_sr_bf8_f32", BF8, &[F32, B32]).keeps_dst().neg_abs(0b001, 0b110).op_sel(0b1111),
     vop3(0x2a6, VCvtSrF16F32, "v_cvt_sr_f16_f32", F16, &[F32, B32]).keeps_dst().neg_abs(0b001, 0b010).op_sel(0b1011).no_clamp().no_omod(),
     vop3(0x2a7, VCvtSrBf16F32, "v_cvt_sr_bf16_f32", BF16, &[F32, B32]).keeps_dst().neg_abs(0b001, 0b010).op_sel(0b1011).no_clamp().no_omod(),
-    vop3(0x2a8, VMinimum3F32, "v_minimum3_f32", F32, &[F32, F32, F32]),
-    vop3(0x2a9, VMaximum3F32, "v_maximum3_f32", F32, &[F32, F32, F32]),
+    vop3(0x2a8, VMinimum3F32, "v_minimum3_f32", F32, &[F32, F32, F32]).no_mode(),
+    vop3(0x2a9, VMaximum3F32, "v_maximum3_f32", F32, &[F32, F32, F32]).no_mode(),
 ];

@@ -2,7 +2,9 @@
 //!
 //! Opcodes: ISA section 13.3.6, LLVM `VOP3PInstructions.td`.
 
-use super::row::*;
+use super::row::Row;
+use super::types::*;
+use super::vector_shapes::*;
 use crate::Op::*;
 
 /// Packed.

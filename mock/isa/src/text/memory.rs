@@ -1,8 +1,8 @@
 //! Memory instructions.
 
-use super::class::Slot;
 use super::operand::{Immediate, Shown};
 use super::{List, flag, nonzero};
+use crate::reg_class::Slot;
 use crate::{Encoding, Inst, Memory, Op, Operand};
 use std::fmt::{self, Formatter};
 

@@ -3,7 +3,6 @@
 //! Operands that the encoding can express but the instruction does not allow get LLVM's comment, as in
 //! `v[1:2]/*Invalid register, operand has 'VReg_64_Align2' register class*/`.
 
-mod class;
 mod memory;
 mod operand;
 mod scalar;

@@ -1,8 +1,8 @@
 //! One operand.
 
-use super::class::{self, Slot};
 use crate::info::{DataType, Kind};
 use crate::operand::{InlineFloat, Operand, Special};
+use crate::reg_class::{Slot, allows_constant, write_objection};
 use crate::{Inst, Op};
 use std::fmt::{self, Display, Formatter};
 
@@ -14,8 +14,8 @@ impl Display for Shown<'_> {
         let Shown(inst, slot) = *self;
         let (operand, ty) = self.operand();
         match operand {
-            Operand::Float(value) if !class::allows_constant(inst, slot, ty) => f.write_str(number(value)),
-            Operand::Literal(value) if !class::allows_constant(inst, slot, ty) => write!(f, "{}", Immediate(value)),
+            Operand::Float(value) if !allows_constant(inst, slot) => f.write_str(number(value)),
+            Operand::Literal(value) if !allows_constant(inst, slot) => write!(f, "{}", Immediate(value)),
             Operand::None => f.write_str("off"),
             Operand::Sgpr { first, count } => tuple(f, "s", first, count),
             Operand::Ttmp { first, count } => tuple(f, "ttmp", first, count),
@@ -26,7 +26,7 @@ impl Display for Shown<'_> {
             Operand::Float(value) => inline_float(f, value, ty),
             Operand::Literal(value) => literal(f, value, ty),
         }?;
-        class::write_objection(inst, slot, operand, ty, f)
+        write_objection(inst, slot, operand, f)
     }
 }
 

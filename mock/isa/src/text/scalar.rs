@@ -1,8 +1,8 @@
 //! Scalar ALU and program control: operands and the immediates with names.
 
 use super::List;
-use super::class::Slot;
 use super::operand::{Immediate, Shown};
+use crate::reg_class::Slot;
 use crate::{Encoding, Inst, Op, Operand};
 use std::fmt::{self, Formatter};
 

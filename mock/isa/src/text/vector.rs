@@ -1,10 +1,10 @@
 //! Vector ALU.
 
-use super::class::Slot;
 use super::operand::Shown;
 use super::{List, flag, nonzero};
 use crate::decode::narrow_float;
 use crate::info::ModBits;
+use crate::reg_class::Slot;
 use crate::{Class, DstUnused, Encoding, InlineFloat, Inst, Op, Operand, SdwaSel};
 use std::fmt::{self, Display, Formatter};
 

@@ -1,9 +1,9 @@
-//! The second dword of SDWA and DPP.
+//! The second dword of SDWA.
 
 use super::{Code, Reason, Result, bit, bits};
 use crate::info::{DataType, Kind, ModBits};
 use crate::operand::Operand;
-use crate::{Dpp, DstUnused, Encoding, Inst, Sdwa, SdwaSel};
+use crate::{DstUnused, Encoding, Inst, Sdwa, SdwaSel};
 
 /// `| s1 | - | abs | neg | sext | src1_sel:3 | s0 | - | abs | neg | sext | src0_sel:3 | omod:2 | clamp | dst_unused:2 |
 /// dst_sel:3 | src0:8 |`; for compares `| sd | sdst:7 |` in place of omod to dst_sel.
@@ -64,17 +64,13 @@ pub(super) fn sdwa(code: &mut Code, inst: &mut Inst) -> Result<()> {
 fn source_modifiers(code: &Code, inst: &mut Inst, sdwa: &Sdwa, i: usize) -> Result<()> {
     let (sext, float) = (sdwa.sext >> i & 1, (inst.mods.neg | inst.mods.abs) >> i & 1);
     let ty = inst.op.info().src[i].ty;
-    let is_float = inst.op.info().forms.used.contains(neg_abs(i));
-    code.zero(
-        if ty.is_none() {
-            sext | float
-        } else if is_float {
-            sext
-        } else {
-            float
-        }
-        .into(),
-    )?;
+    let is_float = inst.op.info().forms.used.contains(ModBits::neg_abs(i));
+    let forbidden = match (ty.is_none(), is_float) {
+        (true, _) => sext | float,
+        (false, true) => sext,
+        (false, false) => float,
+    };
+    code.zero(forbidden.into())?;
     if ty.count == 2 {
         inst.mods.neg &= !(1 << i);
         inst.mods.abs &= !(1 << i);
@@ -85,10 +81,6 @@ fn source_modifiers(code: &Code, inst: &mut Inst, sdwa: &Sdwa, i: usize) -> Resu
 /// Conversions from these have no destination selector.
 pub(crate) fn narrow_float(ty: DataType) -> bool {
     matches!(ty.kind, Kind::Fp8 | Kind::Bf8)
-}
-
-fn neg_abs(i: usize) -> ModBits {
-    [ModBits::NEG0 | ModBits::ABS0, ModBits::NEG1 | ModBits::ABS1][i]
 }
 
 fn select(code: &Code, field: u32) -> Result<SdwaSel> {
@@ -104,15 +96,6 @@ fn select(code: &Code, field: u32) -> Result<SdwaSel> {
     })
 }
 
-/// v_nop with SDWA; when bits are set that it does not have, the first dword is a v_nop of its own.
-pub(super) fn sdwa_nop(code: &mut Code, inst: &mut Inst) {
-    const IGNORED: u32 = 0x4060_1fff;
-    if code.words.get(1).is_some_and(|high| high & !IGNORED == 0) {
-        code.dwords += 1;
-        inst.encoding = Encoding::Sdwa;
-    }
-}
-
 fn source(code: &mut Code, field: u32, scalar: bool) -> Result<Operand> {
     const LITERAL: u32 = 255;
     match (scalar, field) {
@@ -120,33 +103,4 @@ fn source(code: &mut Code, field: u32, scalar: bool) -> Result<Operand> {
         (true, _) => code.scalar(field, 1),
         (false, _) => code.vgpr(field, 1),
     }
-}
-
-/// `| row_mask:4 | bank_mask:4 | abs1 | neg1 | abs0 | neg0 | bound_ctrl | - | dpp_ctrl:9 | src0:8 |`
-pub(super) fn dpp(code: &mut Code, inst: &mut Inst) -> Result<()> {
-    let high = code.next()?;
-    let info = inst.op.info();
-    if !info.src[0].ty.is_none() {
-        inst.src[0] = code.vgpr(bits(high, 0, 8), info.src[0].ty.dwords())?;
-    }
-    inst.mods.neg = (bits(high, 20, 1) | bits(high, 22, 1) << 1) as u8;
-    inst.mods.abs = (bits(high, 21, 1) | bits(high, 23, 1) << 1) as u8;
-    for i in 0..2 {
-        let forms = &info.forms;
-        if !forms.used.contains(neg_abs(i)) {
-            if !forms.ignored.contains(neg_abs(i)) {
-                code.zero(((inst.mods.neg | inst.mods.abs) >> i & 1).into())?;
-            }
-            inst.mods.neg &= !(1 << i);
-            inst.mods.abs &= !(1 << i);
-        }
-    }
-    inst.mods.dpp = Some(Dpp {
-        ctrl: bits(high, 8, 9) as u16,
-        row_mask: bits(high, 28, 4) as u8,
-        bank_mask: bits(high, 24, 4) as u8,
-        bound_ctrl: bit(high, 19),
-    });
-    inst.encoding = Encoding::Dpp;
-    Ok(())
 }

@@ -1,17 +1,29 @@
-//! LLVM's register classes, which it checks a decoded operand against when it prints it.
+//! Which registers and constants an instruction allows as operands, which is less than its encoding can express.
 //!
-//! The classes of an instruction's operands are in the `.td` files; gfx90a and later want tuples of vector registers to start at an
-//! even number (`_Align2`).
+//! The classes are LLVM's (`SIRegisterInfo.td` and the operands in the `.td` file of each encoding); gfx90a and later want tuples of
+//! vector registers to start at an even number (`_Align2`).
 
 use crate::{Class, DataType, Encoding, Inst, Kind, Memory, Op, Operand, Special};
 use std::fmt::{self, Formatter};
 
 /// The place of an operand in its instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     Dst,
     Sdst,
     Src(usize),
+}
+
+impl Slot {
+    /// The type of the operand.
+    pub(crate) fn ty(self, inst: &Inst) -> DataType {
+        let info = inst.op.info();
+        match self {
+            Self::Dst => info.dst.ty,
+            Self::Sdst => info.sdst.ty,
+            Self::Src(i) => info.src[i].ty,
+        }
+    }
 }
 
 /// What an operand may be.
@@ -54,29 +66,57 @@ const fn scalar(name: &'static str) -> RegClass {
     RegClass::Scalar { name, m0: true, exec: true, constant: true }
 }
 
+impl Inst {
+    /// Whether every operand is one that the instruction allows.
+    ///
+    /// LLVM decodes more than the hardware defines: operands in the wrong register file, odd tuples of vector registers, tuples that end
+    /// past the last register or start at no multiple of their size, constants where only registers are allowed, literals in encodings
+    /// of two dwords. Such an instruction decodes, LLVM's text may carry a comment, and this function returns false.
+    pub fn is_legal(&self) -> bool {
+        let sources = (0..self.src.len()).map(|i| (Slot::Src(i), self.src[i]));
+        let mut operands = [(Slot::Dst, self.dst), (Slot::Sdst, self.sdst)].into_iter().chain(sources);
+        !self.misaligned && operands.all(|(slot, operand)| self.allows(slot, operand))
+    }
+
+    fn allows(&self, slot: Slot, operand: Operand) -> bool {
+        let class = RegClass::of(self, slot);
+        match operand {
+            Operand::Literal(_) => class.allows_constant() && self.encoding.has_literal(),
+            Operand::Int(_) | Operand::Float(_) => class.allows_constant(),
+            // s102 and up are FLAT_SCRATCH, XNACK_MASK and VCC.
+            Operand::Sgpr { first, count } if first + count > 102 => false,
+            Operand::Vgpr { first, count } if u16::from(first) + u16::from(count) > 256 => false,
+            Operand::Special(Special::Null | Special::FlatScratchBaseLo | Special::FlatScratchBaseHi) => false,
+            _ => class.allows(operand),
+        }
+    }
+}
+
+impl Encoding {
+    /// Whether a literal can follow (ISA section 5.2: not after encodings of 64 bits).
+    fn has_literal(self) -> bool {
+        matches!(self, Self::Sop1 | Self::Sop2 | Self::Sopc | Self::Sopk | Self::Vop1 | Self::Vop2 | Self::Vopc)
+    }
+}
+
 /// Whether the instruction allows a constant in `slot`.
-pub(super) fn allows_constant(inst: &Inst, slot: Slot, ty: DataType) -> bool {
-    class(inst, slot, ty).allows_constant()
+pub(crate) fn allows_constant(inst: &Inst, slot: Slot) -> bool {
+    RegClass::of(inst, slot).allows_constant()
 }
 
 /// Writes LLVM's comment if the instruction does not allow its operand in `slot`.
-pub(super) fn write_objection(
-    inst: &Inst,
-    slot: Slot,
-    operand: Operand,
-    ty: DataType,
-    f: &mut Formatter<'_>,
-) -> fmt::Result {
-    let class = class(inst, slot, ty);
+pub(crate) fn write_objection(inst: &Inst, slot: Slot, operand: Operand, f: &mut Formatter<'_>) -> fmt::Result {
+    let class = RegClass::of(inst, slot);
     match operand {
         Operand::Int(_) | Operand::Float(_) | Operand::Literal(_) if !class.allows_constant() => {
             f.write_str("/*Invalid immediate*/")
         }
         _ if class.allows(operand) => Ok(()),
         _ => {
-            f.write_str("/*Invalid register, operand has '")?;
+            let ty = slot.ty(inst);
             let is_vector = matches!(operand, Operand::Vgpr { .. } | Operand::Acc { .. });
             let dwords = if is_vector || ty.kind == Kind::F8F6F4 { count(operand) } else { ty.dwords() };
+            f.write_str("/*Invalid register, operand has '")?;
             class.write_name(dwords, f)?;
             f.write_str("' register class*/")
         }
@@ -93,6 +133,10 @@ fn count(operand: Operand) -> u8 {
 }
 
 impl RegClass {
+    fn of(inst: &Inst, slot: Slot) -> Self {
+        class(inst, slot, slot.ty(inst))
+    }
+
     fn allows_constant(self) -> bool {
         match self {
             Self::Scalar { constant, .. } => constant,
@@ -217,6 +261,8 @@ fn vop(inst: &Inst, slot: Slot, ty: DataType) -> RegClass {
         (Slot::Src(2), Op::VCndmaskB32 | Op::VAddcCoU32 | Op::VSubbCoU32 | Op::VSubbrevCoU32) => RegClass::NoConstant,
         (Slot::Src(_), Op::VSwapB32 | Op::VPermlane16SwapB32 | Op::VPermlane32SwapB32) => VGPR,
         (Slot::Src(0), Op::VCvtScalef32SrPkFp4F32) => VGPR,
+        (Slot::Src(1), Op::VFmamkF32 | Op::VMadmkF16) | (Slot::Src(2), Op::VFmaakF32 | Op::VMadakF16) => RegClass::Vs,
+        (Slot::Src(2), Op::VFmamkF32 | Op::VMadmkF16) => VGPR,
         (Slot::Src(1), _) if matches!(inst.encoding, Encoding::Vop2 | Encoding::Vopc) => VGPR,
         _ if inst.encoding == Encoding::Dpp => VGPR,
         _ if ty.dwords() > 2 => VGPR,
