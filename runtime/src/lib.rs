@@ -3,9 +3,15 @@
 //! The library puts the other crates together: `driver` for the GPU, `kernels` for what runs on it, `model` for what K3
 //! is, and `mock` where there is no GPU. The binary only parses, calls and prints.
 
+pub mod answer;
 #[cfg(feature = "mock")]
 pub mod case;
 pub mod cli;
+pub mod engine;
 pub mod failure;
+pub mod forward;
+pub mod graph;
+pub mod perplexity;
+pub mod plan;
 pub mod platform;
 pub mod program;

@@ -6,6 +6,9 @@
 mod devices;
 #[cfg(feature = "mock")]
 mod exec;
+mod model;
+mod perplexity;
+mod run;
 
 use std::process::ExitCode;
 
@@ -31,6 +34,10 @@ MOCKKFD=1 runs on an emulated machine of eight MI350X.";
 enum Command {
     /// List the GPUs of the machine.
     Devices,
+    /// Load a model and answer with it.
+    Run(run::Arguments),
+    /// Measure how well a model predicts given documents.
+    Perplexity(perplexity::Arguments),
     /// Use the emulated machine as a tool of its own.
     #[cfg(feature = "mock")]
     #[command(subcommand)]
@@ -57,7 +64,7 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let arguments = Arguments::parse();
-    match run(&arguments) {
+    match dispatch(&arguments) {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("kimi-hcq: {failure}");
@@ -66,9 +73,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.command {
         Command::Devices => devices::run(arguments.json),
+        Command::Run(run) => run::run(run, arguments.json),
+        Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
         #[cfg(feature = "mock")]
         Command::Mock(MockCommand::Exec(exec)) => exec::run(exec, arguments.json),
     }

@@ -1,0 +1,81 @@
+//! What commands that load a model have in common.
+
+use std::path::PathBuf;
+
+use model::checkpoint::Checkpoint;
+use model::config::Config;
+use model::tokenizer::Tokenizer;
+
+use crate::engine::{Engine, Options};
+use crate::failure::Failure;
+use crate::platform::Platform;
+
+/// Which model, on how many GPUs, with how much context.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct ModelArguments {
+    /// Folder of a Kimi K3 checkpoint. On an emulated machine the bundled K3-nano is the default.
+    #[arg(long, env = "KIMI_HCQ_MODEL")]
+    model: Option<PathBuf>,
+    /// GPUs to split the model over.
+    #[arg(long, default_value_t = 8, value_parser = parse_devices)]
+    pub(super) devices: usize,
+    /// Tokens of context, prompt and answer together.
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(super) max_context: u32,
+    /// Tokens of a prefill run.
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=2048))]
+    chunk: u32,
+}
+
+fn parse_devices(text: &str) -> Result<usize, String> {
+    match text {
+        "1" | "2" | "4" | "8" => text.parse().map_err(|error| format!("{error}")),
+        _ => Err("1, 2, 4 or 8".into()),
+    }
+}
+
+/// The checkpoint that comes with the source.
+const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/k3-nano");
+
+impl ModelArguments {
+    /// The folder of the model.
+    pub(super) fn folder(&self, platform: &Platform) -> Result<PathBuf, Failure> {
+        match &self.model {
+            Some(folder) => Ok(folder.clone()),
+            None if platform.is_emulated() => Ok(BUNDLED.into()),
+            None => Err(Failure::Input("which model? Give --model DIR or set KIMI_HCQ_MODEL".into())),
+        }
+    }
+
+    /// Reads everything about the model that is not weights.
+    pub(super) fn open(&self, platform: &Platform) -> Result<(Checkpoint, Tokenizer), Failure> {
+        let folder = self.folder(platform)?;
+        let config = Config::read(&folder).map_err(Failure::input)?;
+        if self.max_context as usize > config.max_context {
+            return Err(Failure::Input(format!(
+                "--max-context {} is more than the model's {}",
+                self.max_context, config.max_context
+            )));
+        }
+        let checkpoint = Checkpoint::open(&folder, &config).map_err(Failure::input)?;
+        let tokenizer = Tokenizer::read(&folder, &config).map_err(Failure::input)?;
+        Ok((checkpoint, tokenizer))
+    }
+
+    /// Loads the model.
+    pub(super) fn start(
+        &self,
+        platform: &Platform,
+        checkpoint: &Checkpoint,
+        all_logits: bool,
+    ) -> Result<Engine, Failure> {
+        let options = Options {
+            devices: self.devices,
+            max_context: self.max_context,
+            chunk: self.chunk.min(self.max_context),
+            all_logits,
+            ..Options::default()
+        };
+        Ok(Engine::start(platform, checkpoint, options)?)
+    }
+}

@@ -1,0 +1,291 @@
+//! `kimi-hcq run`
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use model::chat::{Effort, Request, ToolCall};
+use model::sampling::SamplingParams;
+use serde::Serialize;
+
+use super::model::ModelArguments;
+use super::print_json;
+use crate::answer::{Answer, FinishReason, Limits, Piece, Question, answer};
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::platform::Platform;
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    question: QuestionArguments,
+    /// Tokens to make at most; by default as many as the context holds.
+    #[arg(long)]
+    max_tokens: Option<usize>,
+    /// Draw tokens at this temperature; 0 takes the most likely one.
+    #[arg(long, default_value_t = 0.0)]
+    temperature: f32,
+    /// Seed of the draws.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Whether the model thinks before it answers.
+    #[arg(long, value_enum)]
+    thinking: Option<Switch>,
+    /// How much it thinks.
+    #[arg(long, value_enum)]
+    effort: Option<EffortName>,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct QuestionArguments {
+    /// Answer a chat of this one message.
+    #[arg(long)]
+    prompt: Option<String>,
+    /// Go on with this text.
+    #[arg(long)]
+    raw: Option<String>,
+    /// Answer the chat in this JSON file: an object with `messages` and optionally `tools`, `thinking`,
+    /// `thinking_effort`.
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
+    /// Answer one such object a line, in order, each from an empty context.
+    #[arg(long, value_name = "FILE.jsonl")]
+    requests: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum EffortName {
+    Low,
+    High,
+    Max,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    prompt_tokens: &'a [u32],
+    tokens: &'a [u32],
+    raw_text: &'a str,
+    text: &'a str,
+    reasoning: &'a str,
+    tool_calls: &'a [ToolCall],
+    finish_reason: FinishReason,
+    timings: Timings,
+}
+
+#[derive(Serialize)]
+struct Timings {
+    prefill_seconds: f64,
+    decode_seconds: f64,
+    decode_tokens_per_second: Option<f64>,
+    /// Kernel dispatches of one GPU for one token.
+    dispatches_per_token: usize,
+    /// Collectives among them.
+    collectives_per_token: usize,
+    /// The host's own work for one run: submit and read.
+    host_microseconds_per_token: f64,
+    #[serde(flatten)]
+    counted: Option<Counted>,
+}
+
+/// What the emulated machine counted during the request, all GPUs together.
+#[derive(Clone, Copy, Serialize)]
+struct Counted {
+    doorbells: u64,
+    host_ring_packets: u64,
+    dispatches: u64,
+    wave_instructions: u64,
+}
+
+pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
+    let questions = arguments.questions()?;
+    let limits = Limits {
+        sampling: SamplingParams { temperature: arguments.temperature, seed: arguments.seed, top_k: 0, top_p: 1.0 },
+        max_tokens: arguments.max_tokens.unwrap_or(usize::MAX),
+    };
+    let platform = Platform::open()?;
+    let (checkpoint, tokenizer) = arguments.model.open(&platform)?;
+    let mut engine = arguments.model.start(&platform, &checkpoint, false)?;
+    for question in &questions {
+        let before = counters(&platform);
+        let mut printer = Printer::new(json);
+        let answer = answer(&mut engine, &tokenizer, question, limits, &mut |piece| printer.show(piece))?;
+        let timings = timings(&engine, &answer, before, counters(&platform));
+        if json {
+            print_json(&Report {
+                prompt_tokens: &answer.prompt_tokens,
+                tokens: &answer.generation.tokens,
+                raw_text: &answer.raw_text,
+                text: &answer.text,
+                reasoning: &answer.reasoning,
+                tool_calls: &answer.tool_calls,
+                finish_reason: answer.finish_reason,
+                timings,
+            })?;
+        } else {
+            printer.finish(&answer, &timings)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    fn questions(&self) -> Result<Vec<Question>, Failure> {
+        let question = &self.question;
+        if let Some(text) = &question.raw {
+            return Ok(vec![Question::Raw(text.clone())]);
+        }
+        let requests = if let Some(text) = &question.prompt {
+            let request = serde_json::json!({ "messages": [{ "role": "user", "content": text }] });
+            vec![serde_json::from_value(request).map_err(Failure::input)?]
+        } else if let Some(path) = &question.messages {
+            vec![parse(path, None, &read(path)?)?]
+        } else if let Some(path) = &question.requests {
+            let file = std::fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+            std::io::BufReader::new(file)
+                .lines()
+                .enumerate()
+                .map(|(number, line)| Ok((number, line.map_err(|error| unreadable(path, &error))?)))
+                .filter(|line| !matches!(line, Ok((_, text)) if text.trim().is_empty()))
+                .map(|line: Result<_, Failure>| line.and_then(|(number, text)| parse(path, Some(number + 1), &text)))
+                .collect::<Result<_, _>>()?
+        } else {
+            return Err(Failure::Input("give --prompt, --raw, --messages or --requests".into()));
+        };
+        Ok(requests.into_iter().map(|request| Question::Chat(Box::new(self.adjusted(request)))).collect())
+    }
+
+    /// The request with what the command line says about thinking.
+    fn adjusted(&self, mut request: Request) -> Request {
+        match self.thinking {
+            Some(Switch::On) => request.thinking = true,
+            Some(Switch::Off) => request.thinking = false,
+            None => {}
+        }
+        if let Some(effort) = self.effort {
+            request.thinking_effort = Some(match effort {
+                EffortName::Low => Effort::Low,
+                EffortName::High => Effort::High,
+                EffortName::Max => Effort::Max,
+            });
+        }
+        request
+    }
+}
+
+fn parse(path: &Path, line: Option<usize>, text: &str) -> Result<Request, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        let place = line.map_or_else(String::new, |line| format!(" line {line}"));
+        Failure::Input(format!("{}{place}: {error}", path.display()))
+    })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Input(format!("cannot read {}: {error}", path.display()))
+}
+
+#[cfg(feature = "mock")]
+fn counters(platform: &Platform) -> Option<Counted> {
+    let counters = platform.mock.as_ref()?.counters();
+    Some(Counted {
+        doorbells: counters.doorbells.load(Ordering::Relaxed),
+        host_ring_packets: counters.ring_packets.load(Ordering::Relaxed),
+        dispatches: counters.dispatches.load(Ordering::Relaxed),
+        wave_instructions: counters.wave_instructions.load(Ordering::Relaxed),
+    })
+}
+
+#[cfg(not(feature = "mock"))]
+fn counters(_: &Platform) -> Option<Counted> {
+    None
+}
+
+fn timings(engine: &Engine, answer: &Answer, before: Option<Counted>, after: Option<Counted>) -> Timings {
+    let generation = &answer.generation;
+    let decode_seconds = generation.decode.as_secs_f64();
+    let decoded = generation.tokens.len().saturating_sub(1);
+    let counted = before.zip(after).map(|(before, after)| Counted {
+        doorbells: after.doorbells - before.doorbells,
+        host_ring_packets: after.host_ring_packets - before.host_ring_packets,
+        dispatches: after.dispatches - before.dispatches,
+        wave_instructions: after.wave_instructions - before.wave_instructions,
+    });
+    Timings {
+        prefill_seconds: generation.prefill.as_secs_f64(),
+        decode_seconds,
+        decode_tokens_per_second: (decoded > 0).then(|| decoded as f64 / decode_seconds),
+        dispatches_per_token: engine.decode_graph().dispatches(),
+        collectives_per_token: engine.decode_graph().collectives().len(),
+        host_microseconds_per_token: engine.timings().host_microseconds_per_run(),
+        counted,
+    }
+}
+
+/// Shows an answer to a person while it is made: the response on standard output, the reasoning on standard error.
+struct Printer {
+    quiet: bool,
+    reasoning_shown: bool,
+    dim: bool,
+}
+
+impl Printer {
+    fn new(quiet: bool) -> Self {
+        Self { quiet, reasoning_shown: false, dim: std::io::stderr().is_terminal() }
+    }
+
+    /// Whether output still goes anywhere.
+    fn show(&mut self, piece: Piece) -> bool {
+        if self.quiet {
+            return true;
+        }
+        match piece {
+            Piece::Reasoning(text) => {
+                self.reasoning_shown = true;
+                if self.dim {
+                    eprint!("\x1b[2m{text}\x1b[0m")
+                } else {
+                    eprint!("{text}")
+                }
+                true
+            }
+            Piece::Text(text) => {
+                if std::mem::take(&mut self.reasoning_shown) {
+                    eprintln!();
+                }
+                let mut out = std::io::stdout();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+            }
+        }
+    }
+
+    fn finish(&self, answer: &Answer, timings: &Timings) -> Result<(), Failure> {
+        println!();
+        for call in &answer.tool_calls {
+            println!("{}", serde_json::to_string(call).map_err(Failure::run)?);
+        }
+        let rate = timings.decode_tokens_per_second.map_or_else(String::new, |rate| format!(", {rate:.1} tokens/s"));
+        eprintln!(
+            "{} prompt tokens in {:.2} s, {} tokens in {:.2} s{rate}{}",
+            answer.prompt_tokens.len(),
+            timings.prefill_seconds,
+            answer.generation.tokens.len(),
+            timings.prefill_seconds + timings.decode_seconds,
+            if timings.counted.is_some() { " (emulated)" } else { "" }
+        );
+        Ok(())
+    }
+}

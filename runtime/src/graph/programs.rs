@@ -1,0 +1,64 @@
+//! All of the crate's kernels in one GPU's memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use driver::Gpu;
+use driver::address::GpuVa;
+use kernels::Kernel;
+
+use crate::program::{self, Program};
+
+/// Why the kernels can't be loaded.
+#[derive(Debug, thiserror::Error)]
+#[error("loading kernels/{name}.hsaco: {error}")]
+pub struct ProgramsError {
+    /// Which code object.
+    pub name: &'static str,
+    /// What is wrong.
+    pub error: program::Error,
+}
+
+/// The loaded code objects of one GPU, and where each kernel is.
+pub struct Programs {
+    /// Keeps the code's memory.
+    _programs: Vec<Program>,
+    objects: HashMap<&'static str, GpuVa>,
+}
+
+impl Programs {
+    /// Loads every code object of the `kernels` crate.
+    ///
+    /// # Errors
+    /// See [`ProgramsError`].
+    pub fn load(gpu: &Arc<Gpu>) -> Result<Self, ProgramsError> {
+        Self::load_from(gpu, |object| object.bytes.into())
+    }
+
+    /// Loads every code object, its bytes as `bytes` gives them: for tests with changed code.
+    ///
+    /// # Errors
+    /// See [`ProgramsError`].
+    pub fn load_from(gpu: &Arc<Gpu>, bytes: impl Fn(&kernels::CodeObject) -> Vec<u8>) -> Result<Self, ProgramsError> {
+        let mut programs = HashMap::new();
+        for object in kernels::CODE_OBJECTS {
+            let program =
+                Program::load(gpu, &bytes(object)).map_err(|error| ProgramsError { name: object.name, error })?;
+            programs.insert(object.name, program);
+        }
+        let mut objects = HashMap::new();
+        for kernel in kernels::kernels::ALL {
+            let name = kernel.code_object.name;
+            let program = &programs[name];
+            let found = program.kernel(kernel.name).map_err(|error| ProgramsError { name, error })?;
+            objects.insert(kernel.name, program.kernel_object(found));
+        }
+        Ok(Self { _programs: programs.into_values().collect(), objects })
+    }
+
+    /// Where the descriptor of `kernel` is.
+    #[must_use]
+    pub fn kernel_object(&self, kernel: &Kernel) -> GpuVa {
+        self.objects.get(kernel.name).copied().expect("`load` looked up every kernel of the crate")
+    }
+}

@@ -1,0 +1,134 @@
+//! Why a load failed.
+
+use std::io;
+use std::path::PathBuf;
+
+use driver::signal::{self, WaitError};
+use driver::{event, memory, queue};
+
+use super::reader::RingError;
+
+/// Why a load failed. Nothing writes to the arenas any more when one of these is returned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The layout, the GPUs and the arenas do not belong together.
+    #[error("cannot load {ranks} ranks into {gpus} GPUs with {arenas} arenas")]
+    CountArenas {
+        /// Ranks of the layout.
+        ranks: usize,
+        /// GPUs given.
+        gpus: usize,
+        /// Arenas given.
+        arenas: usize,
+    },
+    /// An arena is too small for the layout.
+    #[error("the weight arena of rank {rank} has {bytes} bytes, the layout needs {needed}")]
+    FitArena {
+        /// Which rank.
+        rank: usize,
+        /// Its length.
+        bytes: u64,
+        /// Bytes needed.
+        needed: u64,
+    },
+    /// An option makes no sense.
+    #[error("cannot load with {what} of {value}: {limit}")]
+    Option {
+        /// Which option.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it may be.
+        limit: &'static str,
+    },
+    /// A shard could not be opened.
+    #[error("cannot open shard {}: {source}", path.display())]
+    OpenShard {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A shard is not the file any more whose header was checked.
+    #[error("shard {} changed while it was loaded: {what}; stop what writes to it and load again", path.display())]
+    ShardChanged {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// A file could not be read.
+    #[error("cannot read {bytes} bytes at {offset} of {}: {source}; {}", path.display(), read_advice(source))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file ends before its header says.
+    #[error("{} ends at {offset}, {missing} bytes before the end of its tensors; it was cut while it was loaded", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Where it ends.
+        offset: u64,
+        /// Bytes that are missing of the read.
+        missing: u64,
+    },
+    /// No io_uring, though it was asked for.
+    #[error("cannot set up io_uring: {0}")]
+    SetUpRing(#[from] RingError),
+    /// The ring broke down, or a thread that reads.
+    #[error("waiting for reads: {0}")]
+    WaitForReads(io::Error),
+    /// No memory to read into.
+    #[error("cannot allocate {bytes} bytes of staging memory: {source}")]
+    AllocateStaging {
+        /// How much.
+        bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// GPU memory.
+    #[error(transparent)]
+    Memory(#[from] memory::Error),
+    /// A copy queue.
+    #[error(transparent)]
+    Queue(#[from] queue::Error),
+    /// A signal.
+    #[error(transparent)]
+    Signal(#[from] signal::Error),
+    /// Copies did not end, or a GPU faulted.
+    #[error("copying weights: {0}")]
+    WaitForCopies(#[from] WaitError),
+    /// A GPU faulted, or the kernel cannot say.
+    #[error("copying weights: {0}")]
+    GpuEvent(#[from] event::Error),
+    /// The one who waits does not want it any more.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LoadError {
+    /// Whether a GPU is to blame.
+    #[must_use]
+    pub fn is_gpu_fault(&self) -> bool {
+        matches!(self, Self::WaitForCopies(_) | Self::GpuEvent(_))
+    }
+}
+
+/// What to do about a failed read.
+fn read_advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EIO) => "the disk cannot read it: see dmesg, and download this shard again",
+        Some(libc::EACCES | libc::EPERM) => "the file may not be read by this user",
+        Some(libc::ENOMEM | libc::EAGAIN) => "the kernel has no memory for the read: load with a smaller --depth",
+        Some(libc::ESTALE | libc::ENOTCONN | libc::ETIMEDOUT) => "the network file system lost the file",
+        _ => "see dmesg",
+    }
+}
