@@ -84,10 +84,17 @@ pub struct Inst {
 }
 
 impl Inst {
-    pub(crate) const fn new(op: Op, encoding: Encoding, dwords: u8) -> Self {
-        const NONE: Operand = Operand::None;
-        Self { op, encoding, dwords, dst: NONE, sdst: NONE, src: [NONE; 5], misaligned: false, mods: Mods::NONE }
-    }
+    /// What decoding starts from.
+    pub(crate) const BLANK: Self = Self {
+        op: Op::SNop,
+        encoding: Encoding::Sopp,
+        dwords: 0,
+        dst: Operand::None,
+        sdst: Operand::None,
+        src: [Operand::None; 5],
+        misaligned: false,
+        mods: Mods::NONE,
+    };
 }
 
 /// Modifiers and immediates. A field that the encoding does not have is zero, false or `None`.

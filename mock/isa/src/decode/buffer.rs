@@ -5,11 +5,11 @@ use crate::{Encoding, Inst, Memory, tables};
 
 /// `| 111000 | - | op:7 | nt | lds | sc1 | sc0 | idxen | offen | offset:12 |`,
 /// `| soffset:8 | acc | - | srsrc:5 | vdata:8 | vaddr:8 |`
-pub(super) fn mubuf(code: &mut Code) -> Result<Inst> {
+pub(super) fn mubuf(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::MUBUF, bits(word, 18, 7))?;
     let high = code.next()?;
-    let mut inst = Inst::new(op, Encoding::Mubuf, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Mubuf);
     inst.mods.sc0 = bit(word, 14);
     inst.mods.sc1 = bit(word, 15);
     inst.mods.lds = bit(word, 16);
@@ -17,29 +17,28 @@ pub(super) fn mubuf(code: &mut Code) -> Result<Inst> {
     if inst.mods.lds && !op.info().forms.lds {
         return Err(code.invalid(Reason::Field));
     }
-    operands(code, &mut inst, high)?;
-    Ok(inst)
+    operands(code, inst, high)?;
+    Ok(())
 }
 
 /// `| 111010 | nfmt:3 | dfmt:4 | op:4 | sc0 | idxen | offen | offset:12 |`,
 /// `| soffset:8 | acc | nt | sc1 | srsrc:5 | vdata:8 | vaddr:8 |`
-pub(super) fn mtbuf(code: &mut Code) -> Result<Inst> {
+pub(super) fn mtbuf(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::MTBUF, bits(word, 15, 4))?;
     let high = code.next()?;
-    let mut inst = Inst::new(op, Encoding::Mtbuf, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Mtbuf);
     inst.mods.sc0 = bit(word, 14);
     inst.mods.sc1 = bit(high, 21);
     inst.mods.nt = bit(high, 22);
     inst.mods.format = bits(word, 19, 7) as u8;
-    operands(code, &mut inst, high)?;
-    Ok(inst)
+    operands(code, inst, high)?;
+    Ok(())
 }
 
 fn operands(code: &mut Code, inst: &mut Inst, high: u32) -> Result<()> {
     let word = code.word;
     let info = inst.op.info();
-    inst.dwords = code.dwords;
     if info.memory == Memory::Cache {
         code.zero(bits(word, 12, 2) | bits(word, 16, 1) | bits(high, 23, 1))?;
         inst.mods.nt = false;
@@ -66,6 +65,5 @@ fn operands(code: &mut Code, inst: &mut Inst, high: u32) -> Result<()> {
     if !info.dst.ty.is_none() && returns && !inst.mods.lds {
         inst.dst = code.vector(vdata, info.dst.ty.dwords(), acc)?;
     }
-    inst.dwords = code.dwords;
     Ok(())
 }

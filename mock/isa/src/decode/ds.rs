@@ -4,13 +4,13 @@ use super::{Code, Reason, Result, bit, bits};
 use crate::{Class, Encoding, Inst, Op, tables};
 
 /// `| 110110 | acc | op:8 | gds | offset1:8 | offset0:8 |`, `| vdst:8 | data1:8 | data0:8 | addr:8 |`
-pub(super) fn ds(code: &mut Code) -> Result<Inst> {
+pub(super) fn ds(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::DS, bits(word, 17, 8))?;
     let high = code.next()?;
     let info = op.info();
     let acc = bit(word, 25);
-    let mut inst = Inst::new(op, Encoding::Ds, 2);
+    (inst.op, inst.encoding) = (op, Encoding::Ds);
     for (i, field) in [bits(high, 0, 8), bits(high, 8, 8), bits(high, 16, 8)].into_iter().enumerate() {
         let ty = info.src[i].ty;
         if ty.is_none() {
@@ -42,5 +42,5 @@ pub(super) fn ds(code: &mut Code) -> Result<Inst> {
         return Err(code.invalid(Reason::Field));
     }
     inst.mods.gds = info.class == Class::Gws;
-    Ok(inst)
+    Ok(())
 }

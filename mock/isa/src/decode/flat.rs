@@ -7,7 +7,7 @@ use crate::{Encoding, Inst, Memory, Op, tables};
 const OFF: u32 = 0x7f;
 
 /// `| 110111 | sc1 | op:7 | nt | sc0 | seg:2 | sve | offset:13 |`, `| vdst:8 | acc | saddr:7 | data:8 | addr:8 |`
-pub(super) fn flat(code: &mut Code) -> Result<Inst> {
+pub(super) fn flat(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let (encoding, index) = match bits(word, 14, 2) {
         0 => (Encoding::Flat, &tables::FLAT),
@@ -18,7 +18,7 @@ pub(super) fn flat(code: &mut Code) -> Result<Inst> {
     let op = code.opcode(index, bits(word, 18, 7))?;
     let high = code.next()?;
     let info = op.info();
-    let mut inst = Inst::new(op, encoding, 2);
+    (inst.op, inst.encoding) = (op, encoding);
     let acc = bit(high, 23);
     inst.mods.sc0 = bit(word, 16);
     inst.mods.nt = bit(word, 17);
@@ -66,7 +66,7 @@ pub(super) fn flat(code: &mut Code) -> Result<Inst> {
         // A load into LDS has no register that could be an accumulation register.
         code.zero(acc.into())?;
     }
-    Ok(inst)
+    Ok(())
 }
 
 /// Whether the atomic can return its value to an AccVGPR (LLVM `FLATInstructions.td` has no such form of these).

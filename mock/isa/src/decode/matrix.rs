@@ -8,25 +8,26 @@ const LD_SCALE: u32 = 0x2c;
 
 /// `| 110100111 | op:7 | clamp | op_sel_hi[2] | op_sel:3 | neg_hi:3 | vdst:8 |`,
 /// `| neg:3 | op_sel_hi[1:0] | src2:9 | src1:9 | src0:9 |`
-pub(super) fn vop3p(code: &mut Code) -> Result<Inst> {
+pub(super) fn vop3p(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let opcode = bits(word, 16, 7);
     if opcode == LD_SCALE
         && let Some(op) = scaled_op(code.words)
     {
-        let pair = &mut Code { words: code.words, word, dwords: 4, literal: None, misaligned: false };
-        if let Ok(inst) = scaled(pair, op) {
-            code.misaligned = pair.misaligned;
-            return Ok(inst);
+        let (mut pair, mut whole) =
+            (Code { words: code.words, word, dwords: 4, literal: None, misaligned: false }, *inst);
+        if scaled(&mut pair, &mut whole, op).is_ok() {
+            (code.dwords, code.misaligned, *inst) = (pair.dwords, pair.misaligned, whole);
+            return Ok(());
         }
     }
     if tables::MAI[opcode as usize].is_some() {
-        return mai(code);
+        return mai(code, inst);
     }
     let op = code.opcode(&tables::VOP3P, opcode)?;
     let high = code.next()?;
     let info = op.info();
-    let mut inst = Inst::new(op, Encoding::Vop3p, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Vop3p);
     let vdst = bits(word, 0, 8);
     if info.dst.ty.is_none() {
         code.zero(vdst)?;
@@ -60,16 +61,15 @@ pub(super) fn vop3p(code: &mut Code) -> Result<Inst> {
         code.zero(inst.mods.op_sel.into())?;
         inst.mods.op_sel_hi = 0b111;
     }
-    inst.dwords = code.dwords;
-    Ok(inst)
+    Ok(())
 }
 
 /// `| 110100111 | op:7 | acc_cd | abid:4 | cbsz:3 | vdst:8 |`, `| blgp:3 | acc:2 | src2:9 | src1:9 | src0:9 |`
-fn mai(code: &mut Code) -> Result<Inst> {
+fn mai(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::MAI, bits(word, 16, 7))?;
     let high = code.next()?;
-    let mut inst = Inst::new(op, Encoding::Mai, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Mai);
     match op {
         Op::VAccvgprReadB32 => {
             unused_fields(code, word, high)?;
@@ -81,10 +81,9 @@ fn mai(code: &mut Code) -> Result<Inst> {
             inst.dst = code.vector(bits(word, 0, 8), 1, true)?;
             inst.src[0] = code.source(bits(high, 0, 9), 1)?;
         }
-        _ => product(code, &mut inst, word, high)?,
+        _ => product(code, inst, word, high)?,
     }
-    inst.dwords = code.dwords;
-    Ok(inst)
+    Ok(())
 }
 
 /// Moves to and from AccVGPRs have neither cbsz, abid nor blgp.
@@ -100,17 +99,17 @@ fn scaled_op(words: &[u32]) -> Option<Op> {
 }
 
 /// `| v_mfma_ld_scale_b32 with op_sel:2 at 12:11 |`, `| - | op_sel_hi:2 | - | scale1:9 | scale0:9 |`, then the matrix instruction.
-fn scaled(code: &mut Code, op: Op) -> Result<Inst> {
+fn scaled(code: &mut Code, inst: &mut Inst, op: Op) -> Result<()> {
     let &[low, scales, word, high, ..] = code.words else { return Err(code.truncated()) };
-    let mut inst = Inst::new(op, Encoding::Vop3px2, 4);
-    product(code, &mut inst, word, high)?;
+    (inst.op, inst.encoding) = (op, Encoding::Vop3px2);
+    product(code, inst, word, high)?;
     inst.mods.abid = 0;
     inst.src[3] = code.source(bits(scales, 0, 9), 1)?;
     inst.src[4] = code.source(bits(scales, 9, 9), 1)?;
     inst.mods.op_sel = bits(low, 11, 2) as u8;
     inst.mods.op_sel_hi = bits(scales, 27, 2) as u8;
     // There is no room for a literal in the 16 bytes that LLVM takes for the longest instruction.
-    if code.dwords == 4 { Ok(inst) } else { Err(code.invalid(Reason::Operand)) }
+    if code.dwords == 4 { Ok(()) } else { Err(code.invalid(Reason::Operand)) }
 }
 
 /// The operands of a matrix multiply-add.

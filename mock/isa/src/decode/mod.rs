@@ -69,27 +69,29 @@ pub fn decode(words: &[u32]) -> Result<Inst> {
     let &[word, ..] = words else { return Err(DecodeError::Truncated { word: 0, available: 0 }) };
     let code = &mut Code { words, word, dwords: 1, literal: None, misaligned: false };
     // ISA section 13: the encoding is a prefix of 1 to 9 bits.
-    let inst = match word >> 26 {
-        0b00_0000..=0b01_1110 => vop::vop2(code),
-        0b01_1111 if word >> 25 == 0b011_1110 => vop::vopc(code),
-        0b01_1111 => vop::vop1(code),
+    let mut inst = Inst::BLANK;
+    match word >> 26 {
+        0b00_0000..=0b01_1110 => vop::vop2(code, &mut inst),
+        0b01_1111 if word >> 25 == 0b011_1110 => vop::vopc(code, &mut inst),
+        0b01_1111 => vop::vop1(code, &mut inst),
         0b10_0000..=0b10_1111 => match word >> 23 {
-            0b1_0111_1101 => sop::sop1(code),
-            0b1_0111_1110 => sop::sopc(code),
-            0b1_0111_1111 => sop::sopp(code),
-            _ if word >> 28 == 0b1011 => sop::sopk(code),
-            _ => sop::sop2(code),
+            0b1_0111_1101 => sop::sop1(code, &mut inst),
+            0b1_0111_1110 => sop::sopc(code, &mut inst),
+            0b1_0111_1111 => sop::sopp(code, &mut inst),
+            _ if word >> 28 == 0b1011 => sop::sopk(code, &mut inst),
+            _ => sop::sop2(code, &mut inst),
         },
-        0b11_0000 => smem::smem(code),
-        0b11_0100 if word >> 23 == 0b1_1010_0111 => matrix::vop3p(code),
-        0b11_0100 => vop3::vop3(code),
-        0b11_0110 => ds::ds(code),
-        0b11_0111 => flat::flat(code),
-        0b11_1000 => buffer::mubuf(code),
-        0b11_1010 => buffer::mtbuf(code),
+        0b11_0000 => smem::smem(code, &mut inst),
+        0b11_0100 if word >> 23 == 0b1_1010_0111 => matrix::vop3p(code, &mut inst),
+        0b11_0100 => vop3::vop3(code, &mut inst),
+        0b11_0110 => ds::ds(code, &mut inst),
+        0b11_0111 => flat::flat(code, &mut inst),
+        0b11_1000 => buffer::mubuf(code, &mut inst),
+        0b11_1010 => buffer::mtbuf(code, &mut inst),
         _ => Err(code.invalid(Reason::Encoding)),
     }?;
-    Ok(Inst { misaligned: code.misaligned, ..inst })
+    (inst.dwords, inst.misaligned) = (code.dwords, code.misaligned);
+    Ok(inst)
 }
 
 /// The dwords of one instruction and how far they have been taken.

@@ -4,12 +4,12 @@ use super::{Code, Result, bit, bits};
 use crate::{Encoding, Inst, Memory, Op, tables};
 
 /// `| 110000 | op:8 | imm | glc | nv | soffset_en | - | sdata:7 | sbase:6 |`, `| soffset:7 | - | offset:21 |`
-pub(super) fn smem(code: &mut Code) -> Result<Inst> {
+pub(super) fn smem(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::SMEM, bits(word, 18, 8))?;
     let high = code.next()?;
     let info = op.info();
-    let mut inst = Inst::new(op, Encoding::Smem, 2);
+    (inst.op, inst.encoding) = (op, Encoding::Smem);
     let [base, soffset, data, ..] = info.src;
     if !base.ty.is_none() {
         inst.src[0] = code.scalar(bits(word, 0, 6) << 1, base.ty.dwords())?;
@@ -43,5 +43,5 @@ pub(super) fn smem(code: &mut Code) -> Result<Inst> {
     if !info.dst.ty.is_none() && (info.memory != Memory::Atomic || inst.mods.sc0) {
         inst.dst = code.scalar(sdata, info.dst.ty.dwords())?;
     }
-    Ok(inst)
+    Ok(())
 }

@@ -9,10 +9,10 @@ const SDWA: u32 = 0xf9;
 const DPP: u32 = 0xfa;
 
 /// `| 0111111 | vdst:8 | op:8 | src0:9 |`
-pub(super) fn vop1(code: &mut Code) -> Result<Inst> {
+pub(super) fn vop1(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::VOP1, bits(word, 9, 8))?;
-    let mut inst = Inst::new(op, Encoding::Vop1, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Vop1);
     let info = op.info();
     let vdst = bits(word, 17, 8);
     inst.dst = match op {
@@ -28,10 +28,10 @@ pub(super) fn vop1(code: &mut Code) -> Result<Inst> {
 }
 
 /// `| 0 | op:6 | vdst:8 | vsrc1:8 | src0:9 |`
-pub(super) fn vop2(code: &mut Code) -> Result<Inst> {
+pub(super) fn vop2(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::VOP2, bits(word, 25, 6))?;
-    let mut inst = Inst::new(op, Encoding::Vop2, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Vop2);
     let info = op.info();
     inst.dst = code.vgpr(bits(word, 17, 8), info.dst.ty.dwords())?;
     let vsrc1 = code.vgpr(bits(word, 9, 8), info.src[1].ty.dwords())?;
@@ -46,17 +46,17 @@ pub(super) fn vop2(code: &mut Code) -> Result<Inst> {
         }
         _ => {
             inst.src[1] = vsrc1;
-            implicit_masks(&mut inst);
+            implicit_masks(inst);
         }
     }
     first_source(code, inst)
 }
 
 /// `| 0111110 | op:8 | vsrc1:8 | src0:9 |`
-pub(super) fn vopc(code: &mut Code) -> Result<Inst> {
+pub(super) fn vopc(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::VOPC, bits(word, 17, 8))?;
-    let mut inst = Inst::new(op, Encoding::Vopc, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Vopc);
     inst.dst = Operand::Special(Special::Vcc);
     inst.src[1] = code.vgpr(bits(word, 9, 8), op.info().src[1].ty.dwords())?;
     first_source(code, inst)
@@ -73,14 +73,14 @@ fn implicit_masks(inst: &mut Inst) {
     }
 }
 
-fn first_source(code: &mut Code, mut inst: Inst) -> Result<Inst> {
+fn first_source(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let info = inst.op.info();
     let field = bits(code.word, 0, 9);
     match field {
-        SDWA if inst.op == Op::VNop => dpp::nop(code, &mut inst, Encoding::Sdwa),
-        DPP if inst.op == Op::VNop => dpp::nop(code, &mut inst, Encoding::Dpp),
-        SDWA if info.forms.sdwa => sdwa::sdwa(code, &mut inst)?,
-        DPP if info.forms.dpp => dpp::dpp(code, &mut inst)?,
+        SDWA if inst.op == Op::VNop => dpp::nop(code, inst, Encoding::Sdwa),
+        DPP if inst.op == Op::VNop => dpp::nop(code, inst, Encoding::Dpp),
+        SDWA if info.forms.sdwa => sdwa::sdwa(code, inst)?,
+        DPP if info.forms.dpp => dpp::dpp(code, inst)?,
         _ if info.src[0].ty.is_none() => {}
         _ => {
             inst.src[0] = match inst.op {
@@ -89,6 +89,5 @@ fn first_source(code: &mut Code, mut inst: Inst) -> Result<Inst> {
             }
         }
     }
-    inst.dwords = code.dwords;
-    Ok(inst)
+    Ok(())
 }

@@ -6,12 +6,12 @@ use crate::{Encoding, Inst, Op, tables};
 
 /// `| 110100 | op:10 | clamp | op_sel:4 | abs:3 | vdst:8 |`, `| neg:3 | omod:2 | src2:9 | src1:9 | src0:9 |`;
 /// with a second destination `| clamp | sdst:7 | vdst:8 |`.
-pub(super) fn vop3(code: &mut Code) -> Result<Inst> {
+pub(super) fn vop3(code: &mut Code, inst: &mut Inst) -> Result<()> {
     let word = code.word;
     let op = code.opcode(&tables::VOP3, bits(word, 16, 10))?;
     let high = code.next()?;
     let info = op.info();
-    let mut inst = Inst::new(op, Encoding::Vop3, 0);
+    (inst.op, inst.encoding) = (op, Encoding::Vop3);
 
     let vdst = bits(word, 0, 8);
     let scalar_dst = info.encoding == Encoding::Vopc || op == Op::VReadlaneB32;
@@ -36,9 +36,8 @@ pub(super) fn vop3(code: &mut Code) -> Result<Inst> {
 
     let low_mods = if has_sdst { bits(word, 15, 1) << 7 } else { bits(word, 8, 8) };
     let mods = ModBits::from_bits_retain((low_mods | bits(high, 27, 5) << 8) as u16);
-    modifiers(code, &mut inst, mods, has_sdst)?;
-    inst.dwords = code.dwords;
-    Ok(inst)
+    modifiers(code, inst, mods, has_sdst)?;
+    Ok(())
 }
 
 fn modifiers(code: &Code, inst: &mut Inst, mods: ModBits, has_sdst: bool) -> Result<()> {
