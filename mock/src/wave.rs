@@ -3,12 +3,12 @@
 use std::fmt;
 
 /// Work-items per wave.
-pub const LANES: usize = 64;
+pub(crate) const LANES: usize = 64;
 
 /// One vector register: a dword for each lane.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub struct Vreg(pub [u32; LANES]);
+pub(crate) struct Vreg(pub [u32; LANES]);
 
 impl Default for Vreg {
     fn default() -> Self {
@@ -17,30 +17,30 @@ impl Default for Vreg {
 }
 
 /// Scalar operand numbers with a meaning of their own (CDNA4 ISA, table "SGPR and special operand encodings").
-pub mod sreg {
+pub(crate) mod sreg {
     /// FLAT_SCRATCH, low half.
-    pub const FLAT_SCRATCH_LO: usize = 102;
+    pub(crate) const FLAT_SCRATCH_LO: usize = 102;
     /// XNACK_MASK, low half.
-    pub const XNACK_MASK_LO: usize = 104;
+    pub(crate) const XNACK_MASK_LO: usize = 104;
     /// VCC, low half.
-    pub const VCC_LO: usize = 106;
+    pub(crate) const VCC_LO: usize = 106;
     /// First trap temporary.
-    pub const TTMP0: usize = 108;
+    pub(crate) const TTMP0: usize = 108;
     /// M0.
-    pub const M0: usize = 124;
+    pub(crate) const M0: usize = 124;
     /// EXEC, low half.
-    pub const EXEC_LO: usize = 126;
+    pub(crate) const EXEC_LO: usize = 126;
     /// Scalar registers kept, specials included.
-    pub const COUNT: usize = 128;
+    pub(crate) const COUNT: usize = 128;
 }
 
 /// The MODE register (CDNA4 ISA section "MODE register").
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Mode(pub u32);
+pub(crate) struct Mode(pub u32);
 
 /// How results are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
+pub(crate) enum Rounding {
     /// To nearest, ties to even.
     NearestEven,
     /// Towards plus infinity.
@@ -56,13 +56,13 @@ impl Mode {
     const ROUND_NEAREST_ALL_DENORMALS: u32 = 0xf0;
     const FP16_OVERFLOW: u32 = 1 << 23;
     /// GPR_IDX_EN: vector registers are indexed by M0.
-    pub const GPR_IDX_EN: u32 = 1 << 27;
+    pub(crate) const GPR_IDX_EN: u32 = 1 << 27;
     /// VSKIP: vector instructions are skipped.
-    pub const VSKIP: u32 = 1 << 28;
+    pub(crate) const VSKIP: u32 = 1 << 28;
 
     /// MODE at wave start, from COMPUTE_PGM_RSRC1 (FLOAT_MODE 12-19, DX10_CLAMP 21, IEEE_MODE 23, FP16_OVFL 26).
     #[must_use]
-    pub fn from_rsrc1(rsrc1: u32) -> Self {
+    pub(crate) fn from_rsrc1(rsrc1: u32) -> Self {
         let float = rsrc1 >> 12 & 0xff;
         let dx10_clamp = rsrc1 >> 21 & 1;
         let ieee = rsrc1 >> 23 & 1;
@@ -74,7 +74,7 @@ impl Mode {
     /// plain handlers are compiled for.
     #[inline(always)]
     #[must_use]
-    pub fn is_usual(self) -> bool {
+    pub(crate) fn is_usual(self) -> bool {
         self.0 & (Self::ROUND_AND_DENORM | Self::FP16_OVERFLOW) == Self::ROUND_NEAREST_ALL_DENORMALS
     }
 
@@ -89,79 +89,79 @@ impl Mode {
 
     /// Rounding of single precision.
     #[must_use]
-    pub fn round_f32(self) -> Rounding {
+    pub(crate) fn round_f32(self) -> Rounding {
         Self::rounding(self.0)
     }
 
     /// Rounding of half and double precision.
     #[must_use]
-    pub fn round_f16_f64(self) -> Rounding {
+    pub(crate) fn round_f16_f64(self) -> Rounding {
         Self::rounding(self.0 >> 2)
     }
 
     /// Single-precision denormal inputs are kept (not read as zero).
     #[must_use]
-    pub fn keeps_input_denormals_f32(self) -> bool {
+    pub(crate) fn keeps_input_denormals_f32(self) -> bool {
         self.0 >> 4 & 1 == 1
     }
 
     /// Single-precision denormal results are kept (not flushed to zero).
     #[must_use]
-    pub fn keeps_output_denormals_f32(self) -> bool {
+    pub(crate) fn keeps_output_denormals_f32(self) -> bool {
         self.0 >> 5 & 1 == 1
     }
 
     /// Half- and double-precision denormal inputs are kept.
     #[must_use]
-    pub fn keeps_input_denormals_f16_f64(self) -> bool {
+    pub(crate) fn keeps_input_denormals_f16_f64(self) -> bool {
         self.0 >> 6 & 1 == 1
     }
 
     /// Half- and double-precision denormal results are kept.
     #[must_use]
-    pub fn keeps_output_denormals_f16_f64(self) -> bool {
+    pub(crate) fn keeps_output_denormals_f16_f64(self) -> bool {
         self.0 >> 7 & 1 == 1
     }
 
     /// Clamp turns NaN into zero.
     #[must_use]
-    pub fn dx10_clamp(self) -> bool {
+    pub(crate) fn dx10_clamp(self) -> bool {
         self.0 >> 8 & 1 == 1
     }
 
     /// Signalling NaNs are quieted by min and max, and omod is ignored.
     #[must_use]
-    pub fn ieee(self) -> bool {
+    pub(crate) fn ieee(self) -> bool {
         self.0 >> 9 & 1 == 1
     }
 
     /// Operands of vector ALU instructions are indexed by M0.
     #[must_use]
-    pub fn indexes_vgprs(self) -> bool {
+    pub(crate) fn indexes_vgprs(self) -> bool {
         self.0 & Self::GPR_IDX_EN != 0
     }
 
     /// Vector instructions are skipped.
     #[must_use]
-    pub fn skips_vector(self) -> bool {
+    pub(crate) fn skips_vector(self) -> bool {
         self.0 & Self::VSKIP != 0
     }
 
     /// CSP: levels in use of the stack of `s_cbranch_*_fork`.
     #[must_use]
-    pub fn branch_stack(self) -> u32 {
+    pub(crate) fn branch_stack(self) -> u32 {
         self.0 >> 29
     }
 
     /// The mode with another CSP.
     #[must_use]
-    pub fn with_branch_stack(self, level: u32) -> Self {
+    pub(crate) fn with_branch_stack(self, level: u32) -> Self {
         Self(self.0 & !(7 << 29) | level << 29)
     }
 
     /// Half-precision overflow gives the largest finite value instead of infinity.
     #[must_use]
-    pub fn fp16_overflow(self) -> bool {
+    pub(crate) fn fp16_overflow(self) -> bool {
         self.0 & Self::FP16_OVERFLOW != 0
     }
 }
@@ -173,7 +173,7 @@ impl fmt::Debug for Mode {
 }
 
 /// The registers of one wave.
-pub struct Wave {
+pub(crate) struct Wave {
     /// ArchVGPRs, then AccVGPRs, as many as the kernel descriptor asks for.
     pub vgprs: Box<[Vreg]>,
     /// SGPRs 0 to 101 and the specials by their operand number ([`sreg`]).

@@ -11,7 +11,7 @@ use crate::wave::Wave;
 
 /// The local data share of one workgroup, in bytes from 0 to its allocation. Reads past the end give zero, and writes
 /// there are dropped (CDNA4 ISA section 3.6.1).
-pub struct Lds {
+pub(crate) struct Lds {
     quadwords: Box<[u64]>,
     bytes: u32,
 }
@@ -19,35 +19,35 @@ pub struct Lds {
 impl Lds {
     /// LDS of `bytes` bytes.
     #[must_use]
-    pub fn new(bytes: u32) -> Self {
+    pub(crate) fn new(bytes: u32) -> Self {
         Self { quadwords: vec![0; bytes.div_ceil(8) as usize].into_boxed_slice(), bytes }
     }
 
     /// Bytes the workgroup may address.
     #[inline]
     #[must_use]
-    pub fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.bytes
     }
 
     /// All of it.
     #[inline]
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.quadwords)[..self.bytes as usize]
     }
 
     /// All of it, to be written; aligned to eight bytes.
     #[inline]
     #[must_use]
-    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
         &mut bytemuck::cast_slice_mut(&mut self.quadwords)[..self.bytes as usize]
     }
 
     /// The dword at byte address `address`, which need not be aligned.
     #[inline]
     #[must_use]
-    pub fn read_u32(&self, address: u32) -> u32 {
+    pub(crate) fn read_u32(&self, address: u32) -> u32 {
         let mut bytes = [0; 4];
         self.read(address, &mut bytes);
         u32::from_le_bytes(bytes)
@@ -55,7 +55,7 @@ impl Lds {
 
     /// Reads the bytes at `address`: all of them zero if not all are inside.
     #[inline]
-    pub fn read(&self, address: u32, into: &mut [u8]) {
+    pub(crate) fn read(&self, address: u32, into: &mut [u8]) {
         let start = address as usize;
         match self.as_bytes().get(start..start + into.len()) {
             Some(bytes) => into.copy_from_slice(bytes),
@@ -65,7 +65,7 @@ impl Lds {
 
     /// Writes the bytes at `address`: none of them if not all are inside.
     #[inline]
-    pub fn write(&mut self, address: u32, from: &[u8]) {
+    pub(crate) fn write(&mut self, address: u32, from: &[u8]) {
         let start = address as usize;
         if let Some(bytes) = self.as_bytes_mut().get_mut(start..start + from.len()) {
             bytes.copy_from_slice(from);

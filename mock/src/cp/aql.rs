@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use driver::address::GpuVa;
-use driver::packets::aql::{Aql, BYTES, DWORDS, INVALID_HEADER, KernelDispatch, PacketType, Pm4Ib, Slot};
+use driver::packets::aql::{Aql, BYTES, DWORDS, INVALID_HEADER, KernelDispatch, PacketType, Slot};
 
 use super::descriptor::KernelDescriptor;
 use super::pm4::Pm4Context;
@@ -34,7 +34,7 @@ struct Started {
 enum Work {
     Launch(Arc<Launch>),
     /// A PM4 indirect buffer, run by each XCC on its own.
-    Ib(Box<Pm4Ib>),
+    Ib,
     Done,
 }
 
@@ -63,7 +63,7 @@ impl AqlQueue {
         for started in &mut self.started {
             let ended = match &started.work {
                 Work::Launch(launch) => launch.is_done(),
-                Work::Ib(_) => self.contexts.iter().all(Pm4Context::is_idle),
+                Work::Ib => self.contexts.iter().all(Pm4Context::is_idle),
                 Work::Done => continue,
             };
             if ended {
@@ -111,7 +111,7 @@ impl AqlQueue {
                 for context in &mut self.contexts {
                     context.run(ib.ib_address, ib.ib_dwords);
                 }
-                Work::Ib(Box::new(*ib))
+                Work::Ib
             }
             Aql::BarrierAnd(barrier) => {
                 let mut signals = barrier.dep_signals().into_iter().filter(|signal| *signal != GpuVa::NULL);
@@ -264,7 +264,7 @@ impl Processor for AqlQueue {
                     return Ok(moved);
                 }
             }
-            if let Some(Started { work: Work::Ib(_), .. }) = self.started.back() {
+            if let Some(Started { work: Work::Ib, .. }) = self.started.back() {
                 self.waits_for = self.contexts.iter().map(Pm4Context::describe).collect::<Vec<_>>().join(", ");
                 return Ok(moved);
             }

@@ -11,11 +11,11 @@ const WAVES_PER_SIMD: u32 = 8;
 /// Vector registers of a SIMD lane, both kinds together.
 const VGPRS_PER_SIMD: u32 = 512;
 /// LDS bytes of a compute unit (160 KiB on gfx950).
-pub const LDS_BYTES: u32 = 160 * 1024;
+pub(crate) const LDS_BYTES: u32 = 160 * 1024;
 
 /// Free resources of one compute unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ComputeUnit {
+pub(crate) struct ComputeUnit {
     waves: [u32; SIMDS],
     vgprs: [u32; SIMDS],
     lds: u32,
@@ -23,7 +23,7 @@ pub struct ComputeUnit {
 
 /// What one workgroup holds of a compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// Waves of the workgroup.
     pub waves: u32,
     /// Vector registers of each wave.
@@ -35,7 +35,7 @@ pub struct Needs {
 impl Needs {
     /// What each workgroup of `shape` needs.
     #[must_use]
-    pub fn of(shape: &LaunchShape) -> Self {
+    pub(crate) fn of(shape: &LaunchShape) -> Self {
         Self {
             waves: shape.waves_per_workgroup(),
             vgprs: shape.resources.vgprs(),
@@ -53,7 +53,7 @@ impl Default for ComputeUnit {
 impl ComputeUnit {
     /// Takes what a workgroup needs, waves going to the SIMDs in turn from `first_simd` on; `false` (and nothing taken)
     /// if it does not fit now.
-    pub fn admit(&mut self, needs: Needs, first_simd: usize) -> bool {
+    pub(crate) fn admit(&mut self, needs: Needs, first_simd: usize) -> bool {
         let mut after = self.clone();
         if after.lds < needs.lds {
             return false;
@@ -72,7 +72,7 @@ impl ComputeUnit {
     }
 
     /// Gives back what `admit` took with the same arguments.
-    pub fn release(&mut self, needs: Needs, first_simd: usize) {
+    pub(crate) fn release(&mut self, needs: Needs, first_simd: usize) {
         self.lds += needs.lds;
         for wave in 0..needs.waves as usize {
             let simd = (first_simd + wave) % SIMDS;

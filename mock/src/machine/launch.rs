@@ -11,7 +11,7 @@ use crate::wave::{LANES, Mode, Vreg, Wave, sreg};
 
 /// Fields of COMPUTE_PGM_RSRC1/2/3 (LLVM AMDGPUUsage, "compute_pgm_rsrc1/2 for GFX6-GFX12" and "rsrc3 for GFX90A").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramResources {
+pub(crate) struct ProgramResources {
     /// COMPUTE_PGM_RSRC1.
     pub rsrc1: u32,
     /// COMPUTE_PGM_RSRC2.
@@ -23,13 +23,13 @@ pub struct ProgramResources {
 impl ProgramResources {
     /// Vector registers a wave gets, both kinds together, in granules of eight.
     #[must_use]
-    pub fn vgprs(self) -> u32 {
+    pub(crate) fn vgprs(self) -> u32 {
         ((self.rsrc1 & 0x3f) + 1) * 8
     }
 
     /// First AccVGPR in the wave's unified file; no more than [`Self::vgprs`].
     #[must_use]
-    pub fn accum_offset(self) -> u32 {
+    pub(crate) fn accum_offset(self) -> u32 {
         (((self.rsrc3 & 0x3f) + 1) * 4).min(self.vgprs())
     }
 
@@ -40,13 +40,13 @@ impl ProgramResources {
 
     /// SGPRs filled from user data.
     #[must_use]
-    pub fn user_sgprs(self) -> u32 {
+    pub(crate) fn user_sgprs(self) -> u32 {
         self.rsrc2 >> 1 & 0x1f
     }
 
     /// Whether waves get scratch memory.
     #[must_use]
-    pub fn scratch_enabled(self) -> bool {
+    pub(crate) fn scratch_enabled(self) -> bool {
         self.rsrc2 & 1 == 1
     }
 
@@ -60,17 +60,17 @@ impl ProgramResources {
 
     /// LDS in the units of gfx950, 320 dwords (LLVM AMDGPUUsage, granulated LDS size).
     #[must_use]
-    pub fn lds_granules(self) -> u32 {
+    pub(crate) fn lds_granules(self) -> u32 {
         self.rsrc2 >> 15 & 0x1ff
     }
 }
 
 /// Bytes in one unit of LDS allocation on gfx950.
-pub const LDS_GRANULE: u32 = 1280;
+pub(crate) const LDS_GRANULE: u32 = 1280;
 
 /// Private memory of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     /// First byte of this XCC's scratch area.
     pub base: u64,
     /// Bytes of one wave's slot, all lanes together.
@@ -81,7 +81,7 @@ pub struct Scratch {
 
 /// What all workgroups of a launch have in common.
 #[derive(Debug)]
-pub struct LaunchShape {
+pub(crate) struct LaunchShape {
     /// The kernel's entry point.
     pub entry: GpuVa,
     /// The program resource registers.
@@ -103,31 +103,31 @@ pub struct LaunchShape {
 impl LaunchShape {
     /// Workgroups per dimension.
     #[must_use]
-    pub fn workgroups(&self) -> [u32; 3] {
+    pub(crate) fn workgroups(&self) -> [u32; 3] {
         std::array::from_fn(|d| self.grid[d].div_ceil(self.workgroup[d].max(1)))
     }
 
     /// Workgroups in all.
     #[must_use]
-    pub fn workgroup_count(&self) -> u64 {
+    pub(crate) fn workgroup_count(&self) -> u64 {
         self.workgroups().iter().map(|&n| u64::from(n)).product()
     }
 
     /// Waves of a full workgroup.
     #[must_use]
-    pub fn waves_per_workgroup(&self) -> u32 {
+    pub(crate) fn waves_per_workgroup(&self) -> u32 {
         self.workgroup.iter().product::<u32>().div_ceil(LANES as u32)
     }
 
     /// Whether an empty compute unit holds one of its workgroups.
     #[must_use]
-    pub fn fits_a_compute_unit(&self) -> bool {
+    pub(crate) fn fits_a_compute_unit(&self) -> bool {
         ComputeUnit::default().admit(Needs::of(self), 0)
     }
 
     /// The id of the workgroup with number `flat`, x fastest.
     #[must_use]
-    pub fn workgroup_id(&self, flat: u64) -> [u32; 3] {
+    pub(crate) fn workgroup_id(&self, flat: u64) -> [u32; 3] {
         let [x, y, _] = self.workgroups().map(u64::from);
         [
             (flat % x) as u32 + self.start[0],
@@ -143,7 +143,7 @@ impl LaunchShape {
 
     /// The waves of workgroup `flat` as the SPI starts them (AMDGPUUsage, "Initial Kernel Execution State").
     #[must_use]
-    pub fn start_waves(&self, flat: u64, place: Placement) -> Vec<Wave> {
+    pub(crate) fn start_waves(&self, flat: u64, place: Placement) -> Vec<Wave> {
         let id = self.workgroup_id(flat);
         let items = self.items(id);
         let total = items.iter().product::<u32>();
@@ -178,7 +178,7 @@ impl LaunchShape {
                 exec |= 1 << lane;
                 let [x, y] = [items[0], items[1]];
                 // Packed work-item ids (gfx90a and later): x in bits 9:0, y in 19:10, z in 29:20.
-                vgprs[0].0[lane as usize] = item % x | (item / x % y) << 10 | (item / (x * y)) << 20;
+                vgprs[0].0[lane as usize] = (item % x) | (item / x % y) << 10 | (item / (x * y)) << 20;
             }
         }
         sgprs[sreg::EXEC_LO] = exec as u32;
@@ -206,7 +206,7 @@ impl LaunchShape {
 
 /// Where a workgroup runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// XCC in its GPU.
     pub xcc: u32,
     /// Compute unit in its XCC.
@@ -219,13 +219,13 @@ impl Placement {
     /// HW_ID of gfx9: WAVE_ID 3:0, SIMD_ID 5:4, CU_ID 11:8, SH_ID 12, SE_ID 15:13 (CDNA ISA, "Hardware registers").
     fn hw_id(self, wave: u32) -> u32 {
         let (se, cu) = (self.cu / 10, self.cu % 10);
-        (wave / 4 & 0xf) | (wave & 3) << 4 | cu << 8 | se << 13
+        ((wave / 4) & 0xf) | (wave & 3) << 4 | cu << 8 | se << 13
     }
 }
 
 /// Scratch slots of one workgroup, one per wave from `index` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScratchSlot {
+pub(crate) struct ScratchSlot {
     /// First byte of the XCC's scratch area.
     pub base: u64,
     /// Slot of the workgroup's first wave.
@@ -236,7 +236,7 @@ pub struct ScratchSlot {
 
 /// A launch in flight, shared by the XCCs that execute it and the processor that waits for it.
 #[derive(Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     /// What it runs.
     pub shape: LaunchShape,
     /// The queue it came from.
@@ -248,13 +248,13 @@ pub struct Launch {
 impl Launch {
     /// A launch of `workgroups` of the shape's workgroups (one XCC's share, or all).
     #[must_use]
-    pub fn new(shape: LaunchShape, queue: super::QueueId, workgroups: u64) -> Self {
+    pub(crate) fn new(shape: LaunchShape, queue: super::QueueId, workgroups: u64) -> Self {
         Self { shape, queue, workgroups_left: AtomicU64::new(workgroups), instructions: AtomicU64::new(0) }
     }
 
     /// Whether every workgroup has ended.
     #[must_use]
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the release in `workgroup_done`, so that what the workgroups wrote is visible to the
         // processor that completes the launch, even if other host threads ran them.
         self.workgroups_left.load(Ordering::Acquire) == 0

@@ -3,8 +3,8 @@
 //! Everything that can wait for something else (command processors, SDMA engines, workgroups) advances a bounded amount
 //! at a time and is then put aside, so that what waits for each other across workgroups and GPUs gets done.
 
-pub mod compute_unit;
-pub mod launch;
+pub(crate) mod compute_unit;
+pub(crate) mod launch;
 mod scheduler;
 mod state;
 mod xcc;
@@ -27,7 +27,7 @@ pub(crate) use xcc::Xcc;
 
 /// Names a queue for as long as the mock lives; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct QueueId {
+pub(crate) struct QueueId {
     /// GPU the queue belongs to, by its index in the machine.
     pub gpu: usize,
     /// Number, unique in the machine; also KFD's queue id.

@@ -11,7 +11,7 @@ use crate::workgroup::{FaultReport, Turn, Workgroup};
 
 /// What stopped a GPU's queue.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum GpuFault {
+pub(crate) enum GpuFault {
     /// A wave did what it may not.
     #[error("{0}")]
     Wave(Box<FaultReport>),

@@ -8,4 +8,4 @@ pub(crate) mod host;
 mod page_map;
 
 pub use access::{AccessKind, MemoryFault, MemoryFaultReason, View};
-pub use page_map::{AllocationId, Mapping, MappingError, PageMap};
+pub(crate) use page_map::{AllocationId, Mapping, PageMap};

@@ -4,11 +4,11 @@ use super::{AccessKind, MemoryFault, MemoryFaultReason};
 
 /// Names an allocation for as long as the mock lives; never reused, so that a stale access can be told from a fresh one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AllocationId(pub u32);
+pub(crate) struct AllocationId(pub u32);
 
 /// One contiguous range of GPU virtual addresses and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
-pub struct Mapping {
+pub(crate) struct Mapping {
     /// First GPU virtual address.
     pub start: u64,
     /// One past the last GPU virtual address.
@@ -31,7 +31,7 @@ unsafe impl Sync for Mapping {}
 
 /// Why a range could not be mapped.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum MappingError {
+pub(crate) enum MappingError {
     /// Part of the range is mapped already.
     #[error("map {start:#x}..{end:#x}: overlaps the mapping at {other:#x}")]
     Overlap {
@@ -52,7 +52,7 @@ pub enum MappingError {
 
 /// The mappings of one GPU, sorted and disjoint.
 #[derive(Clone, Debug, Default)]
-pub struct PageMap {
+pub(crate) struct PageMap {
     mappings: Vec<Mapping>,
 }
 
@@ -61,7 +61,7 @@ impl PageMap {
     ///
     /// # Errors
     /// [`MappingError::Overlap`] if any byte of the range is mapped already.
-    pub fn map(&mut self, mapping: Mapping) -> Result<(), MappingError> {
+    pub(crate) fn map(&mut self, mapping: Mapping) -> Result<(), MappingError> {
         let at = self.mappings.partition_point(|m| m.end <= mapping.start);
         if let Some(next) = self.mappings.get(at)
             && next.start < mapping.end
@@ -76,7 +76,7 @@ impl PageMap {
     ///
     /// # Errors
     /// [`MappingError::NotMapped`] if no mapping starts there.
-    pub fn unmap(&mut self, start: GpuVa) -> Result<Mapping, MappingError> {
+    pub(crate) fn unmap(&mut self, start: GpuVa) -> Result<Mapping, MappingError> {
         match self.mappings.binary_search_by_key(&start.get(), |m| m.start) {
             Ok(at) => Ok(self.mappings.remove(at)),
             Err(_) => Err(MappingError::NotMapped { start: start.get() }),
@@ -84,7 +84,7 @@ impl PageMap {
     }
 
     /// Points the mapping at `start` to other host memory (the client mapped it for the host somewhere).
-    pub fn rehost(&mut self, start: GpuVa, host: *mut u8) {
+    pub(crate) fn rehost(&mut self, start: GpuVa, host: *mut u8) {
         if let Ok(at) = self.mappings.binary_search_by_key(&start.get(), |m| m.start) {
             self.mappings[at].host = host;
         }
@@ -111,14 +111,14 @@ impl PageMap {
 
     /// The mapping that holds `va`, if any.
     #[must_use]
-    pub fn at(&self, va: GpuVa) -> Option<&Mapping> {
+    pub(crate) fn at(&self, va: GpuVa) -> Option<&Mapping> {
         let at = self.mappings.partition_point(|m| m.end <= va.get());
         self.mappings.get(at).filter(|m| m.start <= va.get())
     }
 
     /// All mappings in address order.
     #[must_use]
-    pub fn mappings(&self) -> &[Mapping] {
+    pub(crate) fn mappings(&self) -> &[Mapping] {
         &self.mappings
     }
 }
