@@ -199,6 +199,7 @@ fn families<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
         Class::Smem => memory::scalar::translate(b),
         Class::Valu | Class::Transcendental => vector::translate::<L>(b),
         Class::Global | Class::Flat | Class::Scratch | Class::Mubuf | Class::Mtbuf => memory::translate::<L>(b),
+        Class::Lds => memory::lds::translate::<L>(b),
         _ => Err(Unsupported::Instruction),
     }
 }

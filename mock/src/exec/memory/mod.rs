@@ -1,26 +1,37 @@
 //! Memory instructions.
 
+mod atomic;
+mod combine;
+mod flat;
 mod global;
 mod item;
+pub(super) mod lds;
 pub(super) mod scalar;
+mod scratch;
 mod space;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
-use isa::{Class, Op};
+use isa::{Class, Memory, Op};
 
 use super::Micro;
 use super::level::Level;
 use super::translate::{Builder, Unsupported};
+use flat::Flat;
 use global::Global;
 use item::{Dwords, HIGH, I8, I16, LOW, Narrow, U8, U16};
+use scratch::Scratch;
 use space::{Load, Space, Store};
 
 /// Global, flat, scratch and buffer instructions.
 pub(super) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
     match b.info.class {
+        Class::Flat if b.info.memory == Memory::Atomic => atomic::translate::<Flat>(b),
+        Class::Global if b.info.memory == Memory::Atomic => atomic::translate::<Global>(b),
+        Class::Flat => flat_family::<L, Flat>(b),
         Class::Global => flat_family::<L, Global>(b),
+        Class::Scratch => flat_family::<L, Scratch>(b),
         _ => Err(Unsupported::Instruction),
     }
 }

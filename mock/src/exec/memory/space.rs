@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::item::Item;
+use super::item::{Dwords, Item};
 use super::transfer::{self, Plan, clear, lanes};
 use crate::exec::level::Body;
 use crate::exec::{Cx, Micro, WaveFault};
@@ -10,6 +10,9 @@ use crate::wave::Vreg;
 
 /// A kind of memory instruction. Address operands are in `Micro::src[0..2]`, data to store or combine at `Micro::src[2]`.
 pub(super) trait Space {
+    /// Distance in memory of the dwords of one item.
+    const DWORD_STRIDE: u64 = 4;
+
     /// Where the active lanes' items of `bytes` bytes are, if each is one piece of ordinary memory. Lanes of `exec` that
     /// are not in the plan are out of range: they load zero and store nothing.
     ///
@@ -73,13 +76,29 @@ pub(super) unsafe fn load_to<S: Space, I: Item>(cx: &mut Cx<'_>, m: &Micro, to: 
     // SAFETY: the caller's.
     unsafe {
         match S::plan(cx, m, exec, I::BYTES) {
-            Some(plan) if transfer::load::<I>(cx, plan, to) => {
+            Some(plan) if load_plan::<S, I>(cx, plan, to) => {
                 if plan.mask != exec {
                     clear(to, I::REGISTERS, exec & !plan.mask);
                 }
             }
             _ => load_lane_by_lane::<S, I>(cx, m, exec, to),
         }
+    }
+}
+
+/// # Safety
+/// As for [`load_to`].
+#[inline(always)]
+unsafe fn load_plan<S: Space, I: Item>(cx: &mut Cx<'_>, plan: Plan, to: *mut Vreg) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        if S::DWORD_STRIDE == 4 || I::REGISTERS == 1 {
+            return transfer::load::<I>(cx, plan, to);
+        }
+        (0..I::REGISTERS).all(|i| {
+            let plan = Plan { base: plan.base.wrapping_add(S::DWORD_STRIDE * i as u64), ..plan };
+            transfer::load::<Dwords<1>>(cx, plan, to.add(i))
+        })
     }
 }
 
@@ -114,10 +133,26 @@ impl<S: Space, I: Item> Body for Store<S, I> {
         unsafe {
             let from = cx.vgpr.add(m.src[2].index as usize);
             match S::plan(cx, m, exec, I::BYTES) {
-                Some(plan) if transfer::store::<I>(cx, plan, from) => {}
+                Some(plan) if store_plan::<S, I>(cx, plan, from) => {}
                 _ => store_lane_by_lane::<S, I>(cx, m, exec, from),
             }
         }
+    }
+}
+
+/// # Safety
+/// `from` points to the item's registers.
+#[inline(always)]
+unsafe fn store_plan<S: Space, I: Item>(cx: &mut Cx<'_>, plan: Plan, from: *const Vreg) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        if S::DWORD_STRIDE == 4 || I::REGISTERS == 1 {
+            return transfer::store::<I>(cx, plan, from);
+        }
+        (0..I::REGISTERS).all(|i| {
+            let plan = Plan { base: plan.base.wrapping_add(S::DWORD_STRIDE * i as u64), ..plan };
+            transfer::store::<Dwords<1>>(cx, plan, from.add(i))
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of loads and stores: every data format through every way to address memory.
 
+mod atomics;
 mod forms;
 
 use crate::exec::WaveFault;
@@ -45,15 +46,15 @@ const STORES: [(&str, usize, u32); 8] = [
     ("dwordx4", 16, 0),
 ];
 
-/// Ways in which the lanes' offsets lie to each other.
-fn patterns(bytes: usize) -> Vec<[u32; LANES]> {
+/// Ways in which the lanes' offsets lie to each other; all are below `limit`.
+fn patterns(bytes: usize, limit: u32) -> Vec<[u32; LANES]> {
     let mut random = Random::new(bytes as u64);
     let bytes = bytes as u32;
-    let mut scattered = |align: u32| std::array::from_fn(|_| random.below(3000 / align) * align);
+    let mut scattered = |align: u32| std::array::from_fn(|_| random.below(limit / align) * align);
     vec![
-        std::array::from_fn(|lane| 256 + lane as u32 * bytes),
-        std::array::from_fn(|lane| 64 + lane as u32 * 48),
-        std::array::from_fn(|lane| (LANES - lane) as u32 * bytes),
+        std::array::from_fn(|lane| (256 + lane as u32 * bytes) % limit),
+        std::array::from_fn(|lane| (64 + lane as u32 * 48) % limit),
+        std::array::from_fn(|lane| (LANES - lane) as u32 * bytes % limit),
         [128; LANES],
         scattered(16),
         scattered(1),
@@ -86,7 +87,7 @@ fn bench(form: &Form, seed: u64) -> Bench {
 fn loads_bring_the_bytes_at_each_lanes_address_in_every_format() {
     for form in FORMS {
         for (name, bytes, convert) in LOADS {
-            for (offsets, mask) in patterns(bytes).into_iter().zip(MASKS.into_iter().cycle()) {
+            for (offsets, mask) in patterns(bytes, form.limit).into_iter().zip(MASKS.into_iter().cycle()) {
                 for mask in [u64::MAX, mask] {
                     let mut bench = bench(form, 7);
                     (form.prepare)(&mut bench, &offsets);
@@ -117,7 +118,7 @@ fn loads_bring_the_bytes_at_each_lanes_address_in_every_format() {
 fn stores_change_the_bytes_at_each_lanes_address_and_no_others() {
     for form in FORMS {
         for (name, bytes, shift) in STORES {
-            for (offsets, mask) in patterns(bytes).into_iter().zip(MASKS.into_iter().cycle()) {
+            for (offsets, mask) in patterns(bytes, form.limit).into_iter().zip(MASKS.into_iter().cycle()) {
                 for mask in [u64::MAX, mask] {
                     let mut bench = bench(form, 9);
                     (form.prepare)(&mut bench, &offsets);
