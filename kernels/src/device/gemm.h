@@ -63,8 +63,14 @@ INLINE void gemm_step(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u3
 }
 
 INLINE void gemm_steps(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u32 token0, bool aligned) {
-  u32 steps = p.depth / GEMM_STEP, wave = wave_id();
-  for (u32 step = wave; step < steps; step += GEMM_WAVES) gemm_step(acc, tiles, p, row0, token0, step, aligned, true);
+  u32 steps = p.depth / GEMM_STEP, wave = wave_id(), step = wave;
+  // Decode waits for memory: four steps at once keep enough of it under way.
+  constexpr u32 ahead = 4;
+  if (tiles == 1 && aligned)
+    for (; step + (ahead - 1) * GEMM_WAVES < steps; step += ahead * GEMM_WAVES)
+#pragma clang loop unroll(full)
+      for (u32 i = 0; i < ahead; i++) gemm_step(acc, tiles, p, row0, token0, step + i * GEMM_WAVES, aligned, true);
+  for (; step < steps; step += GEMM_WAVES) gemm_step(acc, tiles, p, row0, token0, step, aligned, true);
   if (p.depth % GEMM_STEP != 0 && steps % GEMM_WAVES == wave) gemm_step(acc, tiles, p, row0, token0, steps, aligned, false);
 }
 

@@ -24,10 +24,10 @@ void mla_absorb(GLOBAL const struct step *step, bytes q, GLOBAL const bf16 *key_
   workgroup_barrier();
 
   bf16x8 a[2][NOPE / MFMA_DEPTH];
-  LDS const bf16 *column = (LDS const bf16 *)weights + wave_id() * 32 + line;
+  LDS const bf16 *block = (LDS const bf16 *)weights + wave_id() * 32;
   for (u32 half = 0; half < 2; half++)
     for (u32 j = 0; j < NOPE / MFMA_DEPTH; j++)
-      for (u32 i = 0; i < 8; i++) a[half][j][i] = column[(j * MFMA_DEPTH + quarter * 8 + i) * PITCH + half * MFMA_ROWS];
+      a[half][j] = mfma_transposed(block + j * MFMA_DEPTH * PITCH + half * MFMA_ROWS, PITCH);
 
   for (u32 first = token0; first < end; first += MFMA_COLUMNS) {
     u32 token = first + line;

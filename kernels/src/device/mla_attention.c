@@ -81,14 +81,10 @@ void mla_attention(GLOBAL const struct step *step, GLOBAL const bf16 *query, GLO
     f32 factor = rescale[line];
     for (u32 tile = 0; tile < TILES; tile++) attended[tile] *= factor;
     for (u32 j = 0; j < KEY_BLOCK / MFMA_DEPTH; j++) {
-      u32 k = j * MFMA_DEPTH + quarter * 8;
-      bf16x8 b = weights[(line * WEIGHT_PITCH + k) / 8];
-      for (u32 tile = 0; tile < TILES; tile++) {
-        LDS const bf16 *column = (LDS const bf16 *)keys + (wave * TILES + tile) * MFMA_ROWS + line;
-        bf16x8 a;
-        for (u32 i = 0; i < 8; i++) a[i] = column[(k + i) * KEY_PITCH];
-        attended[tile] = mfma(a, b, attended[tile]);
-      }
+      bf16x8 b = weights[(line * WEIGHT_PITCH + j * MFMA_DEPTH + quarter * 8) / 8];
+      LDS const bf16 *block = (LDS const bf16 *)keys + j * MFMA_DEPTH * KEY_PITCH;
+      for (u32 tile = 0; tile < TILES; tile++)
+        attended[tile] = mfma(mfma_transposed(block + (wave * TILES + tile) * MFMA_ROWS, KEY_PITCH), b, attended[tile]);
     }
     workgroup_barrier();
   }

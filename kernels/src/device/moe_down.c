@@ -17,7 +17,7 @@ INLINE void moe_down_tiles(u32 tiles, struct mxfp4 w2, u32 row0, bytes h, GLOBAL
     rows[i] = (GLOBAL const bf16 *)(h + (u64)assignments[i] * h_pitch);
   }
   f32x4 acc[EXPERT_TILES] = {};
-  mxfp4_accumulate(acc, tiles, w2, row0 + line, rows, depth, 0, 1);
+  mxfp4_accumulate(acc, &w2, 1, row0 + line, rows, tiles, depth, 0, 1);
   for (u32 i = 0; i < tiles; i++)
     if (i * 16 + line < tile.count)
       *(GLOBAL f32x4 *)(y + (u64)assignments[i] * y_pitch + (row0 + mfma_quarter() * 4) * 4) = acc[i];

@@ -9,18 +9,16 @@
 
 LDS_ARRAY f32x4 scratch[GEMM_SCRATCH(EXPERT_TILES)];
 
-INLINE void moe_up_tiles(u32 tiles, struct mxfp4 w1, struct mxfp4 w3, bytes z, GLOBAL u8 *h, GLOBAL const u32 *list,
+INLINE void moe_up_tiles(u32 tiles, const struct mxfp4 *gate_and_up, bytes z, GLOBAL u8 *h, GLOBAL const u32 *list,
                          struct expert_tile tile, u32 z_pitch, u32 h_pitch, u32 depth, u32 top_k, struct situ_betas betas) {
   u32 row0 = group_x() * GEMM_ROWS, line = mfma_line();
   GLOBAL const bf16 *rows[EXPERT_TILES];
   for (u32 i = 0; i < tiles; i++)
     rows[i] = (GLOBAL const bf16 *)(z + (u64)(list[tile.first + min_u32(i * 16 + line, tile.count - 1)] / top_k) * z_pitch);
-  f32x4 acc[EXPERT_TILES] = {}, gate, up;
-  mxfp4_accumulate(acc, tiles, w1, row0 + line, rows, depth, wave_id(), GEMM_WAVES);
+  f32x4 acc[2 * EXPERT_TILES] = {}, gate, up;
+  mxfp4_accumulate(acc, gate_and_up, 2, row0 + line, rows, tiles, depth, wave_id(), GEMM_WAVES);
   gemm_reduce(scratch, acc, EXPERT_TILES, tiles, &gate);
-  for (u32 i = 0; i < EXPERT_TILES; i++) acc[i] = 0;
-  mxfp4_accumulate(acc, tiles, w3, row0 + line, rows, depth, wave_id(), GEMM_WAVES);
-  gemm_reduce(scratch, acc, EXPERT_TILES, tiles, &up);
+  gemm_reduce(scratch, acc + tiles, EXPERT_TILES, tiles, &up);
 
   u32 member = wave_id() * 16 + line;
   if (member >= tile.count) return;
@@ -39,9 +37,9 @@ void moe_up(GLOBAL const u32 *list, GLOBAL const struct expert_tile *tiles, GLOB
   if (group_y() >= *tile_count || group_x() * GEMM_ROWS >= columns) return;
   struct expert_tile tile = tiles[group_y()];
   bytes expert = experts + tile.expert * stride;
-  struct mxfp4 w1 = {expert + w1_packed, expert + w1_scale, packed_pitch, scale_pitch};
-  struct mxfp4 w3 = {expert + w3_packed, expert + w3_scale, packed_pitch, scale_pitch};
+  struct mxfp4 gate_and_up[] = {{expert + w1_packed, expert + w1_scale, packed_pitch, scale_pitch},
+                                {expert + w3_packed, expert + w3_scale, packed_pitch, scale_pitch}};
   struct situ_betas betas = {situ_beta, situ_linear_beta};
-  if (tile.count <= 16) moe_up_tiles(1, w1, w3, z, h, list, tile, z_pitch, h_pitch, depth, top_k, betas);
-  else moe_up_tiles(EXPERT_TILES, w1, w3, z, h, list, tile, z_pitch, h_pitch, depth, top_k, betas);
+  if (tile.count <= 16) moe_up_tiles(1, gate_and_up, z, h, list, tile, z_pitch, h_pitch, depth, top_k, betas);
+  else moe_up_tiles(EXPERT_TILES, gate_and_up, z, h, list, tile, z_pitch, h_pitch, depth, top_k, betas);
 }

@@ -34,26 +34,37 @@ INLINE struct mxfp4_operand mxfp4_load(struct mxfp4 m, u32 row, u32 block) {
   return operand;
 }
 
-// Adds one step of W x to acc, for `tiles` tiles of columns; x[i] is where this lane's column of tile i starts. Steps that are not
-// whole end at `depth` and read nothing past it.
-INLINE void mxfp4_step(f32x4 *acc, u32 tiles, struct mxfp4 w, u32 row, GLOBAL const bf16 *const *x, u32 depth, u32 step, bool whole) {
+// Adds one step of each W x to acc[matrix][tile], for `tiles` tiles of columns; x[i] is where this lane's column of tile i starts.
+// Steps that are not whole end at `depth` and read nothing past it.
+INLINE void mxfp4_step(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row, GLOBAL const bf16 *const *x, u32 tiles, u32 depth,
+                       u32 step, bool whole) {
   u32 block = step * (MXFP4_STEP / MXFP4_BLOCK) + mfma_quarter();
   bool inside = whole || block * MXFP4_BLOCK < depth;
   if (!inside) block = 0;
-  struct mxfp4_operand a = mxfp4_load(w, row, block);
-  for (u32 j = 0; j < 4; j++) a.part[j] = inside ? a.part[j] : (bf16x8)0;
+  struct mxfp4_operand a[2];
+  for (u32 m = 0; m < matrices; m++) {
+    a[m] = mxfp4_load(w[m], row, block);
+    for (u32 j = 0; j < 4; j++) a[m].part[j] = inside ? a[m].part[j] : (bf16x8)0;
+  }
 #pragma clang loop unroll(full)
   for (u32 tile = 0; tile < tiles; tile++)
     for (u32 j = 0; j < 4; j++) {
       bf16x8 b = *(GLOBAL const bf16x8 *)(x[tile] + block * MXFP4_BLOCK + j * 8);
-      acc[tile] = mfma(a.part[j], inside ? b : (bf16x8)0, acc[tile]);
+      for (u32 m = 0; m < matrices; m++)
+        acc[m * tiles + tile] = mfma(a[m].part[j], inside ? b : (bf16x8)0, acc[m * tiles + tile]);
     }
 }
 
-// Adds steps first, first + stride, ... of W x to acc.
-INLINE void mxfp4_accumulate(f32x4 *acc, u32 tiles, struct mxfp4 w, u32 row, GLOBAL const bf16 *const *x, u32 depth, u32 first,
-                             u32 stride) {
-  u32 steps = depth / MXFP4_STEP;
-  for (u32 step = first; step < steps; step += stride) mxfp4_step(acc, tiles, w, row, x, depth, step, true);
-  if (depth % MXFP4_STEP != 0 && steps % stride == first) mxfp4_step(acc, tiles, w, row, x, depth, steps, false);
+// Adds steps first, first + stride, ... of each W x to acc.
+INLINE void mxfp4_accumulate(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row, GLOBAL const bf16 *const *x, u32 tiles,
+                             u32 depth, u32 first, u32 stride) {
+  u32 steps = depth / MXFP4_STEP, step = first;
+  // Decode waits for memory: two steps at once keep more of it under way.
+  if (tiles == 1)
+    for (; step + stride < steps; step += 2 * stride) {
+      mxfp4_step(acc, w, matrices, row, x, tiles, depth, step, true);
+      mxfp4_step(acc, w, matrices, row, x, tiles, depth, step + stride, true);
+    }
+  for (; step < steps; step += stride) mxfp4_step(acc, w, matrices, row, x, tiles, depth, step, true);
+  if (depth % MXFP4_STEP != 0 && steps % stride == first) mxfp4_step(acc, w, matrices, row, x, tiles, depth, steps, false);
 }
