@@ -1,6 +1,6 @@
 //! What an instruction does to its operands, as static tables: data types, access, implicit registers, counters.
 //!
-//! Sources: "AMD Instinct CDNA4 Instruction Set Architecture" chapters 5 to 13 for the meaning of operands, LLVM 22
+//! Sources: "AMD Instinct CDNA4 Instruction Set Architecture" for the meaning of operands, LLVM 22
 //! `llvm/lib/Target/AMDGPU/*Instructions.td` for register widths and implicit uses and definitions.
 
 use crate::{Encoding, Op};

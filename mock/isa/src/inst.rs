@@ -2,7 +2,7 @@
 
 use crate::{Op, Operand};
 
-/// How an instruction is laid out in memory (ISA chapter 13, "Microcode Formats").
+/// How an instruction is laid out in memory (ISA, "Microcode Formats").
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Encoding {
     /// Scalar, one source.
@@ -107,7 +107,8 @@ pub struct Mods {
     /// Sources to take the absolute value of, before `neg`.
     pub abs: u8,
     /// Bit i: `src[i]` uses its high half (VOP3) or its low result comes from the high half (VOP3P). Bit 3: the
-    /// destination is the high half.
+    /// destination is the high half. v_permlane16_swap and v_permlane32_swap: bit 0 fetches from inactive lanes, bit 1 is
+    /// bound control.
     pub op_sel: u8,
     /// VOP3P, bit i: the high result comes from the high half of `src[i]`.
     pub op_sel_hi: u8,
@@ -191,7 +192,7 @@ impl Mods {
     };
 }
 
-/// Data-parallel primitives (ISA section 13.3.9): `src[0]` is read from another lane.
+/// Data-parallel primitives (ISA, "Microcode Formats", DPP): `src[0]` is read from another lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dpp {
     /// Lane pattern, 9 bits.
@@ -204,7 +205,7 @@ pub struct Dpp {
     pub bound_ctrl: bool,
 }
 
-/// Sub-dword addressing (ISA section 13.3.8).
+/// Sub-dword addressing (ISA, "Microcode Formats", SDWA).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sdwa {
     /// Part of the destination that is written.

@@ -78,7 +78,7 @@ impl Operand {
 
 /// Registers with names. A 64-bit one is named by its whole, a half by `Lo` or `Hi`.
 ///
-/// Numbers are those of the scalar source operand (ISA section 5.1, LLVM `AMDGPU::EncValues`).
+/// Numbers are those of the scalar source operand (ISA, "Scalar Operands", LLVM `AMDGPU::EncValues`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Special {

@@ -93,7 +93,7 @@ impl Inst {
 }
 
 impl Encoding {
-    /// Whether a literal can follow (ISA section 5.2: not after encodings of 64 bits).
+    /// Whether a literal can follow (ISA, "Literal Constants": not after encodings of 64 bits).
     fn has_literal(self) -> bool {
         matches!(self, Self::Sop1 | Self::Sop2 | Self::Sopc | Self::Sopk | Self::Vop1 | Self::Vop2 | Self::Vopc)
     }

@@ -46,7 +46,7 @@ pub(super) fn vop3p(code: &mut Code, inst: &mut Inst) -> Result<()> {
     inst.mods.clamp = bit(word, 15);
     inst.mods.neg = bits(high, 29, 3) as u8;
     if matches!(op, Op::VFmaMixF32 | Op::VFmaMixloF16 | Op::VFmaMixhiF16) {
-        // These take each source whole: neg_hi is the absolute value (ISA section 13.3.6).
+        // These take each source whole: neg_hi is the absolute value (ISA, "Microcode Formats", VOP3P).
         inst.mods.abs = std::mem::take(&mut inst.mods.neg_hi);
     }
     if info.src[2].ty.is_none() {
@@ -144,8 +144,8 @@ fn accumulator(code: &mut Code, field: u32, dwords: u8, acc: bool) -> Result<Ope
     if field >= 256 { code.vector(field - 256, dwords, acc) } else { code.scalar(field, dwords) }
 }
 
-/// Registers of 32 elements in the format that `cbsz` or `blgp` names: FP8, BF8, FP6, BF6, FP4 (ISA section 7.2). LLVM reads
-/// the reserved formats 5 to 7 as FP8.
+/// Registers of 32 elements in the format that `cbsz` or `blgp` names: FP8, BF8, FP6, BF6, FP4 (ISA, "Matrix Arithmetic
+/// Instructions"). LLVM reads the reserved formats 5 to 7 as FP8.
 fn f8f6f4_dwords(format: u8) -> u8 {
     match format {
         2 | 3 => 6,

@@ -68,7 +68,7 @@ type Result<T> = std::result::Result<T, DecodeError>;
 pub fn decode(words: &[u32]) -> Result<Inst> {
     let &[word, ..] = words else { return Err(DecodeError::Truncated { word: 0, available: 0 }) };
     let code = &mut Code { words, word, dwords: 1, literal: None, misaligned: false };
-    // ISA section 13: the encoding is a prefix of 1 to 9 bits.
+    // ISA, "Microcode Formats": the encoding is a prefix of 1 to 9 bits.
     let mut inst = Inst::BLANK;
     match word >> 26 {
         0b00_0000..=0b01_1110 => vop::vop2(code, &mut inst),

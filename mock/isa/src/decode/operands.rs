@@ -4,7 +4,7 @@ use super::{Code, Reason, Result};
 use crate::operand::{InlineFloat, Operand, Special};
 
 impl Code<'_> {
-    /// A scalar register, constant or literal: the 8-bit source field, or the low half of the 9-bit one (ISA section 5.2).
+    /// A scalar register, constant or literal: the 8-bit source field, or the low half of the 9-bit one (ISA, "Scalar Operands").
     ///
     /// Tuples have 1, 2, 4, 8 or 16 registers and start at a multiple of their size, at most 4; low bits that say otherwise are
     /// dropped, as LLVM does.

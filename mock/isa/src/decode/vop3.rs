@@ -48,7 +48,7 @@ fn modifiers(code: &Code, inst: &mut Inst, mods: ModBits, has_sdst: bool) -> Res
     let mods = u32::from((mods & forms.used).bits());
     let (abs, neg, omod) = (bits(mods, 0, 3) as u8, bits(mods, 10, 3) as u8, bits(mods, 8, 2) as u8);
     if matches!(inst.op, Op::VBitop3B16 | Op::VBitop3B32) {
-        // ISA section 13.3.4: the truth table is in the place of omod, abs and neg.
+        // ISA, V_BITOP3_B32: the truth table is in the place of omod, abs and neg.
         inst.mods.bitop3 = omod << 6 | abs << 3 | neg;
     } else {
         (inst.mods.neg, inst.mods.omod) = (neg, omod);

@@ -1,6 +1,6 @@
 //! Buffers: MUBUF and MTBUF.
 //!
-//! Opcodes: ISA sections 13.5.1 and 13.5.2, LLVM `BUFInstructions.td`.
+//! Opcodes: ISA, "Microcode Formats", MTBUF and MUBUF, LLVM `BUFInstructions.td`.
 
 use super::memory_shapes::*;
 use super::row::Row;

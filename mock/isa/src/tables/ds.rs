@@ -1,6 +1,6 @@
 //! Local data share and global wave sync: DS.
 //!
-//! Opcodes: ISA section 13.4.1, LLVM `DSInstructions.td`.
+//! Opcodes: ISA, "Microcode Formats", DS, LLVM `DSInstructions.td`.
 
 use super::memory_shapes::*;
 use super::row::Row;

@@ -1,6 +1,6 @@
 //! Flat, global and scratch memory.
 //!
-//! Opcodes: ISA section 13.6.1, LLVM `FLATInstructions.td`. The three segments share opcodes.
+//! Opcodes: ISA, "Microcode Formats", FLAT, LLVM `FLATInstructions.td`. The three segments share opcodes.
 
 use super::memory_shapes::*;
 use super::row::Row;

@@ -1,6 +1,6 @@
 //! Matrix: VOP3P-MAI.
 //!
-//! Opcodes: ISA section 13.3.7 and LLVM `VOP3PInstructions.td`; operand sizes: ISA chapter 7, M x N x blocks / 64 lanes.
+//! Opcodes: ISA, "Microcode Formats", VOP3P-MAI and LLVM `VOP3PInstructions.td`; operand sizes: ISA, "Matrix Arithmetic Instructions", M x N x blocks / 64 lanes.
 
 use super::row::Row;
 use super::types::*;

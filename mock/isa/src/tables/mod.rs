@@ -2,6 +2,11 @@
 //!
 //! "ISA" in these files is AMD's "AMD Instinct CDNA4 Instruction Set Architecture Reference Guide"; LLVM files are those of
 //! `llvm/lib/Target/AMDGPU` in release 22. Where the two differ, what LLVM decodes for gfx950 is what is here.
+//!
+//! A line has the opcode, the operation, LLVM's mnemonic, the type of the destination and those of the sources (`types.rs`); the
+//! function it calls is its shape (`*_shapes.rs`) and says what follows from that: encodings, implicit registers, modifiers. What
+//! differs is added behind it (`row.rs`), as in `.keeps_dst()` for an accumulator. A new instruction is one line and one name in
+//! `op.rs`; the compiler refuses one without the other, and two for one opcode.
 
 mod buffer;
 mod ds;

@@ -1,6 +1,6 @@
 //! Scalar memory: SMEM.
 //!
-//! Opcodes: ISA section 13.2.1 and LLVM `SMInstructions.td`, which also decodes the scalar stores, atomics and probes of
+//! Opcodes: ISA, "Microcode Formats", SMEM and LLVM `SMInstructions.td`, which also decodes the scalar stores, atomics and probes of
 //! older GFX9 parts.
 
 use super::row::Row;

@@ -1,6 +1,6 @@
 //! Scalar ALU and program control: SOP1, SOP2, SOPK, SOPC, SOPP.
 //!
-//! Opcodes: ISA sections 13.1.1 to 13.1.5; implicit registers: ISA chapters 4 and 5, LLVM `SOPInstructions.td`.
+//! Opcodes: ISA, "Microcode Formats", scalar ALU and control; implicit registers: ISA, "Program Flow Control" and "Scalar ALU Operations", LLVM `SOPInstructions.td`.
 
 use super::row::Row;
 use super::scalar_shapes::*;

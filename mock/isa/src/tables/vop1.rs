@@ -1,6 +1,6 @@
 //! Vector ALU, one source: VOP1.
 //!
-//! Opcodes: ISA section 13.3.2, LLVM `VOP1Instructions.td`.
+//! Opcodes: ISA, "Microcode Formats", VOP1, LLVM `VOP1Instructions.td`.
 
 use super::row::Row;
 use super::types::*;

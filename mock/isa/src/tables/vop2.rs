@@ -1,6 +1,6 @@
 //! Vector ALU, two sources: VOP2.
 //!
-//! Opcodes: ISA section 13.3.1, LLVM `VOP2Instructions.td`.
+//! Opcodes: ISA, "Microcode Formats", VOP2, LLVM `VOP2Instructions.td`.
 
 use super::row::Row;
 use super::types::*;

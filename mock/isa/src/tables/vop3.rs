@@ -1,6 +1,6 @@
 //! Vector ALU, only in VOP3.
 //!
-//! Opcodes: ISA sections 13.3.4 and 13.3.5, LLVM `VOP3Instructions.td`.
+//! Opcodes: ISA, "Microcode Formats", VOP3A and VOP3B, LLVM `VOP3Instructions.td`.
 
 use super::row::Row;
 use super::types::*;

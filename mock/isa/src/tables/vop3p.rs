@@ -1,6 +1,6 @@
 //! Vector ALU, packed: VOP3P.
 //!
-//! Opcodes: ISA section 13.3.6, LLVM `VOP3PInstructions.td`.
+//! Opcodes: ISA, "Microcode Formats", VOP3P, LLVM `VOP3PInstructions.td`.
 
 use super::row::Row;
 use super::types::*;

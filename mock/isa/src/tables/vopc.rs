@@ -1,6 +1,6 @@
 //! Vector compares: VOPC. `cmpx` also writes EXEC.
 //!
-//! Opcodes: ISA section 13.3.3, LLVM `VOPCInstructions.td`.
+//! Opcodes: ISA, "Microcode Formats", VOPC, LLVM `VOPCInstructions.td`.
 
 use super::row::Row;
 use super::types::*;

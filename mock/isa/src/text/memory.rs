@@ -133,7 +133,7 @@ fn format(format: u8, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// The lane pattern of ds_swizzle (ISA section 11.3.1): four lanes each for quads, or and, or, xor masks of the lane number.
+/// The lane pattern of ds_swizzle (ISA, DS_SWIZZLE_B32): four lanes each for quads, or and, or, xor masks of the lane number.
 fn swizzle(pattern: u16, f: &mut Formatter<'_>) -> fmt::Result {
     if pattern == 0 {
         return Ok(());

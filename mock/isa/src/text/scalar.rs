@@ -58,7 +58,7 @@ fn program_control(op: Op, imm: u16, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Counters to wait for; one at its maximum is not waited for (ISA section 4.4).
+/// Counters to wait for; one at its maximum is not waited for (ISA, S_WAITCNT).
 fn waitcnt(imm: u16, f: &mut Formatter<'_>) -> fmt::Result {
     let vm = imm & 0xf | imm >> 10 & 0x30;
     let exp = imm >> 4 & 7;
@@ -106,7 +106,7 @@ fn message(imm: u16, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// A field of a hardware register: id in bits 5:0, offset in 10:6, width - 1 in 15:11 (ISA section 4.7).
+/// A field of a hardware register: id in bits 5:0, offset in 10:6, width - 1 in 15:11 (ISA, S_GETREG_B32).
 struct HwReg(u16);
 
 impl fmt::Display for HwReg {

@@ -161,7 +161,7 @@ pub(super) fn dpp(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let info = inst.op.info();
     let wide = info.dst.ty.dwords() == 2 || info.src[0].ty.dwords() == 2;
     f.write_str(" ")?;
-    // ISA section 13.3.9, table "DPP_CTRL".
+    // ISA, "Microcode Formats", DPP, table "DPP_CTRL".
     let ctrl = dpp.ctrl;
     match ctrl {
         _ if wide && ctrl & 0x1f0 != 0x150 => f.write_str(" /* DP ALU dpp only supports row_newbcast */")?,
