@@ -1,6 +1,7 @@
 //! Memory instructions.
 
 mod atomic;
+mod buffer;
 mod combine;
 mod flat;
 mod global;
@@ -11,6 +12,7 @@ mod scratch;
 mod space;
 #[cfg(test)]
 mod tests;
+mod to_lds;
 mod transfer;
 
 use isa::{Class, Memory, Op};
@@ -23,6 +25,7 @@ use global::Global;
 use item::{Dwords, HIGH, I8, I16, LOW, Narrow, U8, U16};
 use scratch::Scratch;
 use space::{Load, Space, Store};
+use to_lds::LoadToLds;
 
 /// Global, flat, scratch and buffer instructions.
 pub(super) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
@@ -32,6 +35,7 @@ pub(super) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported>
         Class::Flat => flat_family::<L, Flat>(b),
         Class::Global => flat_family::<L, Global>(b),
         Class::Scratch => flat_family::<L, Scratch>(b),
+        Class::Mubuf | Class::Mtbuf => buffer::translate::<L>(b),
         _ => Err(Unsupported::Instruction),
     }
 }
@@ -71,6 +75,13 @@ fn flat_family<L: Level, S: Space>(b: &Builder<'_>) -> Result<Micro, Unsupported
         FlatStoreDwordx2 | GlobalStoreDwordx2 | ScratchStoreDwordx2 => b.body::<L, Store<S, Dwords<2>>>(),
         FlatStoreDwordx3 | GlobalStoreDwordx3 | ScratchStoreDwordx3 => b.body::<L, Store<S, Dwords<3>>>(),
         FlatStoreDwordx4 | GlobalStoreDwordx4 | ScratchStoreDwordx4 => b.body::<L, Store<S, Dwords<4>>>(),
+        GlobalLoadLdsUbyte | ScratchLoadLdsUbyte => b.body::<L, LoadToLds<S, U8>>(),
+        GlobalLoadLdsSbyte | ScratchLoadLdsSbyte => b.body::<L, LoadToLds<S, I8>>(),
+        GlobalLoadLdsUshort | ScratchLoadLdsUshort => b.body::<L, LoadToLds<S, U16>>(),
+        GlobalLoadLdsSshort | ScratchLoadLdsSshort => b.body::<L, LoadToLds<S, I16>>(),
+        GlobalLoadLdsDword | ScratchLoadLdsDword => b.body::<L, LoadToLds<S, Dwords<1>>>(),
+        GlobalLoadLdsDwordx3 => b.body::<L, LoadToLds<S, Dwords<3>>>(),
+        GlobalLoadLdsDwordx4 => b.body::<L, LoadToLds<S, Dwords<4>>>(),
         _ => Err(Unsupported::Instruction),
     }
 }

@@ -58,18 +58,17 @@ impl<S: Space, I: Item> Body for Load<S, I> {
         // SAFETY: `translate` checked the registers.
         unsafe {
             let to = transfer::destination(cx, m);
-            load_to::<S, I>(cx, m, to);
+            load_to::<S, I>(cx, m, cx.exec(), to);
         }
     }
 }
 
-/// Loads the items of the active lanes to the registers at `to`.
+/// Loads the items of the lanes in `exec` to the registers at `to`.
 ///
 /// # Safety
 /// `to` points to the item's registers; the registers of `m` are within the wave's.
 #[inline(always)]
-pub(super) unsafe fn load_to<S: Space, I: Item>(cx: &mut Cx<'_>, m: &Micro, to: *mut Vreg) {
-    let exec = cx.exec();
+pub(super) unsafe fn load_to<S: Space, I: Item>(cx: &mut Cx<'_>, m: &Micro, exec: u64, to: *mut Vreg) {
     if exec == 0 {
         return;
     }

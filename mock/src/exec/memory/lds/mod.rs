@@ -17,6 +17,7 @@ use access::{Exchange2, Read, Read2, ReadByLane, Write, Write2, WriteByLane};
 use exchange::{Bpermute, Permute, Swizzle};
 use transpose::ReadTransposed;
 
+pub(super) use access::write;
 pub(super) use atomic::update;
 
 pub(in crate::exec) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {

@@ -100,7 +100,40 @@ pub(super) const FORMS: &[Form] = &[
         place: |_, at| at as usize,
         limit: 4096,
     },
+    Form {
+        load: |name, data| format!("buffer_load_{name} {data}, v2, s[8:11], s3 offen offset:4095"),
+        store: |name, data| format!("buffer_store_{name} {data}, v2, s[8:11], s3 offen offset:4095"),
+        prepare: |bench, offsets| {
+            describe(bench, BUFFER - 4096 - 4095, 0, 64 * 1024, RAW);
+            *bench.s(3) = 4096;
+            *bench.v(2) = *offsets;
+        },
+        memory: buffer,
+        place: |_, at| at as usize,
+        limit: 4096,
+    },
+    Form {
+        load: |name, data| format!("buffer_load_{name} {data}, v[2:3], s[8:11], 64 idxen offen"),
+        store: |name, data| format!("buffer_store_{name} {data}, v[2:3], s[8:11], 64 idxen offen"),
+        prepare: |bench, offsets| {
+            describe(bench, BUFFER - 64, 24, 1000, RAW);
+            *bench.v(2) = offsets.map(|offset| offset / 24);
+            *bench.v(3) = offsets.map(|offset| offset % 24);
+        },
+        memory: buffer,
+        place: |_, at| at as usize,
+        limit: 4096,
+    },
 ];
+
+/// Fourth word of a descriptor of plain memory: a data format, which must be there, and nothing else.
+pub(super) const RAW: u32 = 4 << 15;
+
+/// Puts a descriptor into s[8:11]: base address, the upper 16 bits of its second word (stride and flags), records.
+pub(super) fn describe(bench: &mut Bench, base: u64, stride: u32, records: u32, last: u32) {
+    let words = [base as u32, (base >> 32) as u32 | stride << 16, records, last];
+    words.into_iter().enumerate().for_each(|(i, word)| *bench.s(8 + i) = word);
+}
 
 /// Offsets whose interleaved dwords fit the bench's buffer.
 const SCRATCH: u32 = 992;

@@ -1,7 +1,11 @@
 //! Tests of loads and stores: every data format through every way to address memory.
 
 mod atomics;
+mod buffers;
+mod formats;
 mod forms;
+mod scalar;
+mod to_lds;
 
 use crate::exec::WaveFault;
 use crate::memory::{AccessKind, MemoryFaultReason};
