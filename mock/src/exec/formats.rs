@@ -60,6 +60,12 @@ impl Format {
         1 + self.exponent_bits + self.mantissa_bits
     }
 
+    /// Explicit bits of the significand.
+    #[inline(always)]
+    pub(crate) const fn mantissa_bits(self) -> u32 {
+        self.mantissa_bits
+    }
+
     /// Code of the largest number.
     #[inline(always)]
     pub(crate) const fn max_code(self) -> u32 {

@@ -22,6 +22,8 @@ pub(crate) trait Body {
 
 /// A set of host features to compile handlers for.
 pub(crate) trait Level {
+    /// Vector registers that the host has at this level.
+    const REGISTERS: usize;
     /// The handler of `B` at this level.
     fn handler<B: Body>() -> Handler;
 }
@@ -30,6 +32,8 @@ pub(crate) trait Level {
 pub(crate) struct Baseline;
 
 impl Level for Baseline {
+    const REGISTERS: usize = 16;
+
     fn handler<B: Body>() -> Handler {
         unsafe fn run<B: Body>(cx: &mut Cx<'_>, m: &Micro) {
             // SAFETY: passed on from the caller.
@@ -45,6 +49,8 @@ pub(crate) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx2 {
+    const REGISTERS: usize = 16;
+
     fn handler<B: Body>() -> Handler {
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
         unsafe fn run<B: Body>(cx: &mut Cx<'_>, m: &Micro) {
@@ -61,6 +67,8 @@ pub(crate) struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx512 {
+    const REGISTERS: usize = 32;
+
     fn handler<B: Body>() -> Handler {
         #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
         unsafe fn run<B: Body>(cx: &mut Cx<'_>, m: &Micro) {

@@ -8,6 +8,7 @@ mod dpp;
 mod formats;
 mod lanes;
 mod level;
+mod matrix;
 mod memory;
 mod modifiers;
 mod outside;
@@ -23,6 +24,7 @@ use crate::workgroup::Lds;
 
 pub(crate) use level::Handler;
 pub use level::HostLevel;
+pub use matrix::MfmaOrder;
 pub(crate) use outside::Outside;
 pub(crate) use translate::RegisterLimits;
 
@@ -86,7 +88,7 @@ pub(crate) struct Micro {
 
 /// Why a wave stopped executing.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// `s_endpgm`.
     End,
     /// `s_barrier`.
@@ -146,6 +148,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) budget: u32,
     /// Operands that are the same in all lanes, or that modifiers changed.
     pub(crate) staging: [Vreg; 8],
+    /// How matrix instructions accumulate.
+    pub(crate) mfma_order: MfmaOrder,
 }
 
 impl<'a> Cx<'a> {
@@ -158,7 +162,8 @@ impl<'a> Cx<'a> {
         budget: u32,
     ) -> Self {
         let vgpr = w.vgprs.as_mut_ptr();
-        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, staging: [Vreg::default(); 8] }
+        let (staging, mfma_order) = ([Vreg::default(); 8], MfmaOrder::default());
+        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, staging, mfma_order }
     }
 
     #[inline(always)]

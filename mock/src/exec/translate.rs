@@ -3,7 +3,7 @@
 use isa::{Class, DataType, InlineFloat, Inst, Kind, OpInfo, Operand, Special};
 
 use super::level::{Baseline, Body, Level};
-use super::{Cx, Handler, HostLevel, Micro, Src, SrcKind, WaveFault, control, memory, scalar, vector};
+use super::{Cx, Handler, HostLevel, Micro, Src, SrcKind, WaveFault, control, matrix, memory, scalar, vector};
 use crate::memory::{AccessKind, MemoryFault, MemoryFaultReason};
 use crate::wave::sreg;
 
@@ -200,6 +200,7 @@ fn families<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
         Class::Valu | Class::Transcendental => vector::translate::<L>(b),
         Class::Global | Class::Flat | Class::Scratch | Class::Mubuf | Class::Mtbuf => memory::translate::<L>(b),
         Class::Lds => memory::lds::translate::<L>(b),
+        Class::Mfma(_) | Class::Smfmac(_) => matrix::translate::<L>(b),
         _ => Err(Unsupported::Instruction),
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use driver::address::GpuVa;
 
 use crate::code::CodeCache;
-use crate::exec::{self, Cx, HostLevel, Outside, RegisterLimits, Stop, WaveFault};
+use crate::exec::{self, Cx, HostLevel, MfmaOrder, Outside, RegisterLimits, Stop, WaveFault};
 use crate::memory::{AllocationId, Mapping, PageMap, View};
 use crate::wave::{LANES, Mode, Vreg, Wave, sreg};
 use crate::workgroup::Lds;
@@ -31,6 +31,8 @@ pub(crate) struct Bench {
     pub(crate) buffer: Vec<u32>,
     pub(crate) lds: Lds,
     pub(crate) outside: FixedOutside,
+    /// How matrix instructions accumulate.
+    pub(crate) mfma_order: MfmaOrder,
 }
 
 /// A clock that stands still, and the interrupts of the last run.
@@ -71,7 +73,13 @@ impl Bench {
             scratch_bytes_per_lane: 0,
             executed: 0,
         };
-        Self { wave, buffer: vec![0; 16 * 1024], lds: Lds::new(64 * 1024), outside: FixedOutside::default() }
+        Self {
+            wave,
+            buffer: vec![0; 16 * 1024],
+            lds: Lds::new(64 * 1024),
+            outside: FixedOutside::default(),
+            mfma_order: MfmaOrder::default(),
+        }
     }
 
     /// ArchVGPR `n`, one value a lane.
@@ -161,6 +169,7 @@ impl Bench {
         self.wave.pc = 0;
         loop {
             let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, &self.outside, 1_000_000);
+            cx.mfma_order = self.mfma_order;
             match exec::run(&mut cx) {
                 Stop::End => return Ok(()),
                 Stop::Barrier | Stop::Yield => {}
