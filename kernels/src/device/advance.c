@@ -4,12 +4,12 @@
 
 // An entry of the host-visible ring. The host polls sequence, so it is stored last, with the token in one 64-bit store.
 struct ring_entry {
-  u64 error; // the error word; the run is void unless it is 0
+  u64 error;              // the error word; the run is void unless it is 0
   u64 token_and_sequence; // token below, number of the run above, from 1
 };
 
-// Workgroups: 1. ring has a power of two of entries, ring_mask is one less, or ring is null. With has_token the next run starts from
-// step->token; without, the host gives the next run its tokens. After an error nothing advances.
+// Workgroups: 1. ring has a power of two of entries, ring_mask is one less, or ring is null. With has_token the next
+// run starts from step->token; without, the host gives the next run its tokens. After an error nothing advances.
 KERNEL(64)
 void advance(GLOBAL struct step *step, GLOBAL u32 *ids, GLOBAL struct ring_entry *ring, error_word error, u32 ring_mask,
              u32 collectives, u32 has_token, u32 tokens) {
@@ -19,7 +19,8 @@ void advance(GLOBAL struct step *step, GLOBAL u32 *ids, GLOBAL struct ring_entry
   if (ring) {
     GLOBAL struct ring_entry *entry = ring + (sequence & ring_mask);
     entry->error = failure;
-    __scoped_atomic_store_n(&entry->token_and_sequence, (u64)(sequence + 1) << 32 | token, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+    __scoped_atomic_store_n(&entry->token_and_sequence, (u64)(sequence + 1) << 32 | token, __ATOMIC_RELEASE,
+                            __MEMORY_SCOPE_SYSTEM);
   }
   step->sequence = sequence + 1;
   if (failure != 0) return;

@@ -27,11 +27,11 @@ INLINE struct candidate wave_best(struct candidate best) {
 
 LDS_ARRAY struct candidate wave_bests[WAVES];
 
-// Workgroups: 1. logits [..][rows] FP32 with rows row_pitch bytes apart are this rank's; the row is that of the last token if
-// last_row is set, else row 0. Rank r has tokens r x rows and up. The choice goes to step->token.
+// Workgroups: 1. logits [..][rows] FP32 with rows row_pitch bytes apart are this rank's; the row is that of the last
+// token if last_row is set, else row 0. Rank r has tokens r x rows and up. The choice goes to step->token.
 KERNEL(256)
-void argmax(GLOBAL struct step *step, bytes logits, const struct mailboxes mailboxes, error_word error, u64 words, u64 timeout,
-            u32 row_pitch, u32 rows, u32 last_row, u32 rank, u32 ranks, u32 collective, u32 tokens) {
+void argmax(GLOBAL struct step *step, bytes logits, const struct mailboxes mailboxes, error_word error, u64 words,
+            u64 timeout, u32 row_pitch, u32 rows, u32 last_row, u32 rank, u32 ranks, u32 collective, u32 tokens) {
   u32 thread = thread_id(), wave = wave_id(), valid = valid_tokens(step, tokens);
   GLOBAL const f32 *row = (GLOBAL const f32 *)(logits + (u64)(last_row ? valid - 1 : 0) * row_pitch);
   struct candidate best = {-__builtin_inff(), NO_TOKEN};
@@ -43,8 +43,14 @@ void argmax(GLOBAL struct step *step, bytes logits, const struct mailboxes mailb
 
   best = wave_bests[0];
   for (u32 i = 1; i < WAVES; i++) best = better(best, wave_bests[i]);
-  struct exchange exchange = {(CONSTANT const struct mailboxes *)&mailboxes, error, words, timeout,
-                              rank, ranks, step->epoch + collective, collective};
+  struct exchange exchange = {(CONSTANT const struct mailboxes *)&mailboxes,
+                              error,
+                              words,
+                              timeout,
+                              rank,
+                              ranks,
+                              step->epoch + collective,
+                              collective};
   u32 peer_logits[MAX_RANKS], peer_tokens[MAX_RANKS];
   send_to_peers(exchange, 0, __builtin_bit_cast(u32, best.logit));
   send_to_peers(exchange, 1, best.token);

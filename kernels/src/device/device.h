@@ -7,7 +7,8 @@
 // LDS starts undefined; clang accepts file-scope LDS in C only when told so.
 #define LDS_ARRAY [[clang::loader_uninitialized]] static LDS
 // Every launch of a kernel uses exactly this many work-items a workgroup.
-#define KERNEL(threads) __attribute__((amdgpu_kernel, visibility("protected"), amdgpu_flat_work_group_size(threads, threads)))
+#define KERNEL(threads)                                                                                                \
+  __attribute__((amdgpu_kernel, visibility("protected"), amdgpu_flat_work_group_size(threads, threads)))
 #define INLINE static inline __attribute__((always_inline))
 
 typedef unsigned char u8;

@@ -9,8 +9,8 @@ struct per_rank {
 
 // Workgroups: x = tokens. Rows are hidden BF16 values, a multiple of 8.
 KERNEL(256)
-void embed(GLOBAL const struct step *step, GLOBAL const u32 *ids, const struct per_rank table, GLOBAL u32x4 *h, error_word error,
-           u32 rank, u32 rows_per_rank, u32 ranks, u32 hidden, u32 tokens) {
+void embed(GLOBAL const struct step *step, GLOBAL const u32 *ids, const struct per_rank table, GLOBAL u32x4 *h,
+           error_word error, u32 rank, u32 rows_per_rank, u32 ranks, u32 hidden, u32 tokens) {
   u32 token = group_x();
   if (token >= valid_tokens(step, tokens)) return;
   u32 id = ids[token], owner = id / rows_per_rank, vectors = hidden / 8;

@@ -13,10 +13,13 @@ enum error_code : u32 {
 
 typedef GLOBAL u64 *error_word;
 
-INLINE bool has_error(error_word error) { return __scoped_atomic_load_n(error, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM) != 0; }
+INLINE bool has_error(error_word error) {
+  return __scoped_atomic_load_n(error, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM) != 0;
+}
 
 INLINE void report_error(error_word error, enum error_code code, u32 rank, u32 blamed, u32 place, u32 detail) {
   u64 none = 0;
   u64 word = (u64)(code << 24 | rank << 20 | blamed << 16 | place) << 32 | detail;
-  __scoped_atomic_compare_exchange_n(error, &none, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+  __scoped_atomic_compare_exchange_n(error, &none, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                     __MEMORY_SCOPE_SYSTEM);
 }

@@ -1,7 +1,7 @@
-// Projections. One launch multiplies one input by several matrices. It comes in two sizes: for at most 16 tokens (decode), where
-// few registers keep many waves in flight, and for 128 tokens a workgroup (prefill).
-#include "activation.h"
+// Projections. One launch multiplies one input by several matrices. It comes in two sizes: for at most 16 tokens
+// (decode), where few registers keep many waves in flight, and for 128 tokens a workgroup (prefill).
 #include "gemm.h"
+#include "activation.h"
 #include "step.h"
 
 enum form : u32 {
@@ -23,8 +23,8 @@ struct segments {
 };
 static_assert(sizeof(struct segment) == 64);
 
-INLINE void gemm(gemm_scratch scratch, u32 most, u32 valid, bytes x, CONSTANT const struct segments *segments, u32 segment_count,
-                 u32 x_pitch, u32 depth, struct situ_betas betas) {
+INLINE void gemm(gemm_scratch scratch, u32 most, u32 valid, bytes x, CONSTANT const struct segments *segments,
+                 u32 segment_count, u32 x_pitch, u32 depth, struct situ_betas betas) {
   u32 token0 = group_y() * most * MFMA_COLUMNS;
   if (token0 >= valid) return;
   u32 index = 0, group = group_x();
@@ -35,8 +35,13 @@ INLINE void gemm(gemm_scratch scratch, u32 most, u32 valid, bytes x, CONSTANT co
   if (row0 >= segment.rows) return;
   u32 tiles = min_u32(ceil_div(valid - token0, MFMA_COLUMNS), most);
 
-  struct gemm_product product = {.w = segment.w, .x = x, .w_pitch = segment.w_pitch, .x_pitch = x_pitch,
-                                 .depth = depth, .rows = segment.rows, .tokens = valid};
+  struct gemm_product product = {.w = segment.w,
+                                 .x = x,
+                                 .w_pitch = segment.w_pitch,
+                                 .x_pitch = x_pitch,
+                                 .depth = depth,
+                                 .rows = segment.rows,
+                                 .tokens = valid};
   f32x4 total[GEMM_TOTALS(GEMM_TILES)] = {}, first[GEMM_TOTALS(GEMM_TILES)];
   for (u32 pass = 0; pass < (segment.form == FORM_PLAIN ? 1 : 2); pass++) {
     for (u32 i = 0; i < GEMM_TOTALS(most); i++) first[i] = total[i];
@@ -62,16 +67,16 @@ LDS_ARRAY f32x4 scratch_16[GEMM_SCRATCH(1)], scratch_128[GEMM_SCRATCH(8)];
 
 // Workgroups: x = sum over segments of ceil(rows / 16), y = ceil(tokens / 16).
 KERNEL(256)
-void gemm_16(GLOBAL const struct step *step, bytes x, const struct segments segments, u32 segment_count, u32 x_pitch, u32 depth,
-             f32 situ_beta, f32 situ_linear_beta, u32 tokens) {
-  gemm(scratch_16, 1, valid_tokens(step, tokens), x, (CONSTANT const struct segments *)&segments, segment_count, x_pitch, depth,
-       (struct situ_betas){situ_beta, situ_linear_beta});
+void gemm_16(GLOBAL const struct step *step, bytes x, const struct segments segments, u32 segment_count, u32 x_pitch,
+             u32 depth, f32 situ_beta, f32 situ_linear_beta, u32 tokens) {
+  gemm(scratch_16, 1, valid_tokens(step, tokens), x, (CONSTANT const struct segments *)&segments, segment_count,
+       x_pitch, depth, (struct situ_betas){situ_beta, situ_linear_beta});
 }
 
 // Workgroups: x = sum over segments of ceil(rows / 16), y = ceil(tokens / 128).
 KERNEL(256)
-void gemm_128(GLOBAL const struct step *step, bytes x, const struct segments segments, u32 segment_count, u32 x_pitch, u32 depth,
-              f32 situ_beta, f32 situ_linear_beta, u32 tokens) {
-  gemm(scratch_128, 8, valid_tokens(step, tokens), x, (CONSTANT const struct segments *)&segments, segment_count, x_pitch, depth,
-       (struct situ_betas){situ_beta, situ_linear_beta});
+void gemm_128(GLOBAL const struct step *step, bytes x, const struct segments segments, u32 segment_count, u32 x_pitch,
+              u32 depth, f32 situ_beta, f32 situ_linear_beta, u32 tokens) {
+  gemm(scratch_128, 8, valid_tokens(step, tokens), x, (CONSTANT const struct segments *)&segments, segment_count,
+       x_pitch, depth, (struct situ_betas){situ_beta, situ_linear_beta});
 }

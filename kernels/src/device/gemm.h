@@ -1,10 +1,9 @@
 // Tiles of Y[token][row] = sum over k of X[token][k] W[row][k], BF16 in, FP32 out.
 //
-// A workgroup of four waves computes 16 rows of W for up to 16 or 128 tokens. W is the A operand of the MFMA and X the B operand,
-// so each lane ends with four neighbouring rows of one token and stores them together. The waves share k: a wave takes every
-// fourth step of 64, and the four partial sums meet in LDS, added in wave order. So 1,536 rows already give 96 workgroups, and
-// each weight is read once for
-// all tokens of the workgroup.
+// A workgroup of four waves computes 16 rows of W for up to 16 or 128 tokens. W is the A operand of the MFMA and X the
+// B operand, so each lane ends with four neighbouring rows of one token and stores them together. The waves share k: a
+// wave takes every fourth step of 64, and the four partial sums meet in LDS, added in wave order. So 1,536 rows already
+// give 96 workgroups, and each weight is read once for all tokens of the workgroup.
 #pragma once
 #include "mfma.h"
 
@@ -31,7 +30,8 @@ INLINE bool gemm_aligned(struct gemm_product p) {
   return (((u64)p.w | (u64)p.x | p.w_pitch | p.x_pitch) % 16 | p.depth % 8) == 0;
 }
 
-// Eight values of a row from k on, zero from `depth` on; nothing is read past the 4 bytes that hold the row's last value.
+// Eight values of a row from k on, zero from `depth` on; nothing is read past the 4 bytes that hold the row's last
+// value.
 INLINE bf16x8 gemm_load(bytes row, u32 k, u32 depth, bool aligned, bool whole) {
   if (aligned && whole) return *(GLOBAL const bf16x8 *)(row + k * 2);
   if (aligned) {
@@ -48,7 +48,8 @@ INLINE bf16x8 gemm_load(bytes row, u32 k, u32 depth, bool aligned, bool whole) {
 }
 
 // Lines past the end of either matrix read its last line; what they yield is never stored.
-INLINE void gemm_step(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u32 token0, u32 step, bool aligned, bool whole) {
+INLINE void gemm_step(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u32 token0, u32 step, bool aligned,
+                      bool whole) {
   u32 k = step * GEMM_STEP + mfma_quarter() * 16;
   bytes w = p.w + (u64)row0 * p.w_pitch + min_u32(mfma_line(), p.rows - 1 - row0) * p.w_pitch;
   bytes x = p.x + (u64)token0 * p.x_pitch;
@@ -71,10 +72,12 @@ INLINE void gemm_steps(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u
 #pragma clang loop unroll(full)
       for (u32 i = 0; i < ahead; i++) gemm_step(acc, tiles, p, row0, token0, step + i * GEMM_WAVES, aligned, true);
   for (; step < steps; step += GEMM_WAVES) gemm_step(acc, tiles, p, row0, token0, step, aligned, true);
-  if (p.depth % GEMM_STEP != 0 && steps % GEMM_WAVES == wave) gemm_step(acc, tiles, p, row0, token0, steps, aligned, false);
+  if (p.depth % GEMM_STEP != 0 && steps % GEMM_WAVES == wave)
+    gemm_step(acc, tiles, p, row0, token0, steps, aligned, false);
 }
 
-// Adds this wave's share of the product to acc[0 .. tiles - 1]; `most` bounds tiles, and tiles above them may change too.
+// Adds this wave's share of the product to acc[0 .. tiles - 1]; `most` bounds tiles, and tiles above them may change
+// too.
 INLINE void gemm_accumulate(f32x4 *acc, u32 most, u32 tiles, struct gemm_product p, u32 row0, u32 token0) {
   if (!gemm_aligned(p)) gemm_steps(acc, most, p, row0, token0, false);
   else if (most > 2 && tiles <= 2) gemm_steps(acc, 2, p, row0, token0, true);

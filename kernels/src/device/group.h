@@ -1,5 +1,5 @@
-// Groups the assignments of a run by expert: a histogram, a scan over the experts, and lists in token order. One workgroup does
-// it, so the result never depends on scheduling.
+// Groups the assignments of a run by expert: a histogram, a scan over the experts, and lists in token order. One
+// workgroup does it, so the result never depends on scheduling.
 #pragma once
 #include "moe.h"
 #include "wave.h"

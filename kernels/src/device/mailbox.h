@@ -1,15 +1,16 @@
 // One-shot exchange between ranks through mailboxes in peer-mapped memory.
 //
-// Every GPU has a mailbox of two halves, each with room for `words` words from every rank: mailbox[epoch % 2][from][words]. A word is
-// 64 bits, value below and epoch above, written by one store at system scope: whoever reads the epoch has the value, and no fence or
-// barrier is needed. Mailboxes are in memory that no cache holds back (fine-grained or uncached) and start as zeros.
+// Every GPU has a mailbox of two halves, each with room for `words` words from every rank: mailbox[epoch %
+// 2][from][words]. A word is 64 bits, value below and epoch above, written by one store at system scope: whoever reads
+// the epoch has the value, and no fence or barrier is needed. Mailboxes are in memory that no cache holds back
+// (fine-grained or uncached) and start as zeros.
 //
-// Epochs of consecutive collectives are consecutive, and each collective moves at least one word from every rank to every rank. So
-// two halves suffice: a rank that sends for epoch e has finished e - 1, so every peer has started e - 1, so it has finished e - 2,
-// the last to use this half.
+// Epochs of consecutive collectives are consecutive, and each collective moves at least one word from every rank to
+// every rank. So two halves suffice: a rank that sends for epoch e has finished e - 1, so every peer has started e - 1,
+// so it has finished e - 2, the last to use this half.
 //
-// Workgroup i of a collective waits only for what the peers' workgroups i send before they wait. Workgroups are dispatched in order,
-// so they need not all be resident at once.
+// Workgroup i of a collective waits only for what the peers' workgroups i send before they wait. Workgroups are
+// dispatched in order, so they need not all be resident at once.
 #pragma once
 #include "error.h"
 
@@ -27,11 +28,14 @@ struct exchange {
   u32 rank, ranks, epoch, collective;
 };
 
-INLINE u64 mailbox_index(struct exchange x, u32 from, u64 word) { return (x.epoch % 2 * x.ranks + from) * x.words + word; }
+INLINE u64 mailbox_index(struct exchange x, u32 from, u64 word) {
+  return (x.epoch % 2 * x.ranks + from) * x.words + word;
+}
 
 INLINE void send(struct exchange x, u32 to, u64 word, u32 value) {
   u64 tagged = (u64)x.epoch << 32 | value;
-  __scoped_atomic_store_n(x.mailboxes->at[to] + mailbox_index(x, x.rank, word), tagged, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+  __scoped_atomic_store_n(x.mailboxes->at[to] + mailbox_index(x, x.rank, word), tagged, __ATOMIC_RELAXED,
+                          __MEMORY_SCOPE_SYSTEM);
 }
 
 INLINE void send_to_peers(struct exchange x, u64 word, u32 value) {
@@ -39,8 +43,8 @@ INLINE void send_to_peers(struct exchange x, u64 word, u32 value) {
     if (peer < x.ranks && peer != x.rank) send(x, peer, word, value);
 }
 
-// Waits for a word of each peer. value[rank] of this rank is the caller's. What does not come in time is reported and taken as 0;
-// once the GPU has an error nothing waits any more.
+// Waits for a word of each peer. value[rank] of this rank is the caller's. What does not come in time is reported and
+// taken as 0; once the GPU has an error nothing waits any more.
 INLINE void receive_from_peers(struct exchange x, u64 word, u32 value[MAX_RANKS]) {
   GLOBAL const u64 *own = x.mailboxes->at[x.rank];
   u64 deadline = __builtin_amdgcn_s_memrealtime() + x.timeout;

@@ -15,11 +15,13 @@ INLINE u32 mfma_line(void) { return lane_id() % 16; }
 // Which quarter of k (A, B) or of the rows (D) this lane holds.
 INLINE u32 mfma_quarter(void) { return lane_id() / 16; }
 
-// An operand from a block in LDS whose rows are k, `pitch` values apart, and whose columns are the operand's rows: transposed on
-// the way. ds_read_b64_tr_b16 works in groups of 16 lanes: they read four rows of 16 values, four lanes a row, and lane n gets
-// column n. The second read is four rows on. `block` is at the first k and column of the operand; both it and the pitch are multiples of 8 bytes.
+// An operand from a block in LDS whose rows are k, `pitch` values apart, and whose columns are the operand's rows:
+// transposed on the way. ds_read_b64_tr_b16 works in groups of 16 lanes: they read four rows of 16 values, four lanes a
+// row, and lane n gets column n. The second read is four rows on. `block` is at the first k and column of the operand;
+// both it and the pitch are multiples of 8 bytes.
 INLINE bf16x8 mfma_transposed(LDS const bf16 *block, u32 pitch) {
   LDS bf16x4 *row = (LDS bf16x4 *)(block + (mfma_quarter() * 8 + mfma_line() / 4) * pitch + mfma_line() % 4 * 4);
-  bf16x4 low = __builtin_amdgcn_ds_read_tr16_b64_v4bf16(row), high = __builtin_amdgcn_ds_read_tr16_b64_v4bf16(row + pitch);
+  bf16x4 low = __builtin_amdgcn_ds_read_tr16_b64_v4bf16(row),
+         high = __builtin_amdgcn_ds_read_tr16_b64_v4bf16(row + pitch);
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }

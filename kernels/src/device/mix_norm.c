@@ -1,8 +1,8 @@
 // Attention Residuals and RMSNorm.
 //
-// mix: of the sources v_j (the saved blocks, then h), score_j = sum v_j rsqrt(mean(v_j^2) + eps) norm proj, p = softmax(score),
-// x = sum p_j v_j, rounded to BF16. All in FP32: the margins between scores are small. With no blocks x is h.
-// norm: out = x rsqrt(mean(x^2) + eps) weight, rounded once.
+// mix: of the sources v_j (the saved blocks, then h), score_j = sum v_j rsqrt(mean(v_j^2) + eps) norm proj, p =
+// softmax(score), x = sum p_j v_j, rounded to BF16. All in FP32: the margins between scores are small. With no blocks x
+// is h. norm: out = x rsqrt(mean(x^2) + eps) weight, rounded once.
 #include "activation.h"
 #include "step.h"
 #include "wave.h"
@@ -19,12 +19,12 @@ INLINE f32 sum_of(f32x8 x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x
 LDS_ARRAY f32x2 partial[MAX_SOURCES][WAVES]; // sum of squares, score before scaling
 LDS_ARRAY f32 square_sums[WAVES];
 
-// Workgroups: x = tokens, or 1 for the last token alone, whose result goes to row 0 of out. Rows are width BF16 values, a multiple
-// of 8; blocks are block_stride bytes apart. With save, the row of h is copied there too.
+// Workgroups: x = tokens, or 1 for the last token alone, whose result goes to row 0 of out. Rows are width BF16 values,
+// a multiple of 8; blocks are block_stride bytes apart. With save, the row of h is copied there too.
 KERNEL(256)
-void mix_norm(GLOBAL const struct step *step, bytes h, bytes blocks, GLOBAL u8 *save, const_vectors norm, const_vectors proj,
-              const_vectors weight, GLOBAL u8 *out, u64 block_stride, u32 block_count, u32 width, f32 eps, u32 last_only,
-              u32 tokens) {
+void mix_norm(GLOBAL const struct step *step, bytes h, bytes blocks, GLOBAL u8 *save, const_vectors norm,
+              const_vectors proj, const_vectors weight, GLOBAL u8 *out, u64 block_stride, u32 block_count, u32 width,
+              f32 eps, u32 last_only, u32 tokens) {
   u32 valid = valid_tokens(step, tokens), lane = lane_id(), wave = wave_id();
   u32 out_token = group_x(), token = last_only ? valid - 1 : out_token;
   if (out_token >= (last_only ? 1 : valid)) return;

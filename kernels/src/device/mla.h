@@ -1,5 +1,5 @@
-// Multi-head latent attention in the absorbed form: all heads share one cached row of 512 latent values and 64 key values a token,
-// and the halves of kv_b are applied to the query before and to the attended latent after.
+// Multi-head latent attention in the absorbed form: all heads share one cached row of 512 latent values and 64 key
+// values a token, and the halves of kv_b are applied to the query before and to the attended latent after.
 #pragma once
 #include "mfma.h"
 #include "step.h"
@@ -8,8 +8,8 @@ constexpr u32 NOPE = 128, ROPE = 64, VALUE = 128, LATENT = 512; // widths, the s
 constexpr u32 QUERY = NOPE + ROPE;
 constexpr u32 CACHED = LATENT + ROPE; // BF16 values of a cached token, and of an absorbed query
 
-// Attention divides the cached tokens evenly into splits, in whole blocks of keys, and leaves the last splits empty where there are
-// too few.
+// Attention divides the cached tokens evenly into splits, in whole blocks of keys, and leaves the last splits empty
+// where there are too few.
 constexpr u32 KEY_BLOCK = 64;
 
 struct spans {

@@ -12,15 +12,17 @@ LDS_ARRAY bf16x8 weights[NOPE][PITCH / 8];
 // Workgroups: x = heads x 4, y = ceil(tokens / 128). q is [tokens][heads][192], key_weight [heads][128][512], out
 // [tokens][heads][576].
 KERNEL(256)
-void mla_absorb(GLOBAL const struct step *step, bytes q, GLOBAL const bf16 *key_weight, GLOBAL bf16 *out, u32 heads, u32 q_pitch,
-                u32 tokens) {
+void mla_absorb(GLOBAL const struct step *step, bytes q, GLOBAL const bf16 *key_weight, GLOBAL bf16 *out, u32 heads,
+                u32 q_pitch, u32 tokens) {
   u32 valid = valid_tokens(step, tokens), token0 = group_y() * TOKENS, end = min_u32(valid, token0 + TOKENS);
   if (token0 >= valid) return;
-  u32 head = group_x() / (LATENT / SLICE), latent0 = group_x() % (LATENT / SLICE) * SLICE, line = mfma_line(), quarter = mfma_quarter();
+  u32 head = group_x() / (LATENT / SLICE), latent0 = group_x() % (LATENT / SLICE) * SLICE, line = mfma_line(),
+      quarter = mfma_quarter();
 
   GLOBAL const bf16 *w = key_weight + (u64)head * NOPE * LATENT + latent0;
   for (u32 i = thread_id(); i < NOPE * SLICE / 8; i += THREADS)
-    weights[i / (SLICE / 8)][i % (SLICE / 8)] = *(GLOBAL const bf16x8 *)(w + i / (SLICE / 8) * LATENT + i % (SLICE / 8) * 8);
+    weights[i / (SLICE / 8)][i % (SLICE / 8)] =
+        *(GLOBAL const bf16x8 *)(w + i / (SLICE / 8) * LATENT + i % (SLICE / 8) * 8);
   workgroup_barrier();
 
   bf16x8 a[2][NOPE / MFMA_DEPTH];
@@ -40,8 +42,10 @@ void mla_absorb(GLOBAL const struct step *step, bytes q, GLOBAL const bf16 *key_
     if (token >= valid) continue;
     GLOBAL bf16 *y = out + ((u64)token * heads + head) * CACHED;
     for (u32 half = 0; half < 2; half++)
-      *(GLOBAL bf16x4 *)(y + latent0 + wave_id() * 32 + half * MFMA_ROWS + quarter * 4) = __builtin_convertvector(acc[half], bf16x4);
+      *(GLOBAL bf16x4 *)(y + latent0 + wave_id() * 32 + half * MFMA_ROWS + quarter * 4) =
+          __builtin_convertvector(acc[half], bf16x4);
     if (latent0 == 0) // the four waves' quarters copy 4 x 4 x 4 = 64 key values
-      *(GLOBAL bf16x4 *)(y + LATENT + wave_id() * 16 + quarter * 4) = *(GLOBAL const bf16x4 *)(x + NOPE + wave_id() * 16 + quarter * 4);
+      *(GLOBAL bf16x4 *)(y + LATENT + wave_id() * 16 + quarter * 4) =
+          *(GLOBAL const bf16x4 *)(x + NOPE + wave_id() * 16 + quarter * 4);
   }
 }

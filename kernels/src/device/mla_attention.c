@@ -1,8 +1,8 @@
 // Attention of the absorbed queries over the cached latents, with the causal limit, by online softmax in FP32.
 //
-// A workgroup takes 16 query rows (row = token x heads + head) and one split of the cached tokens, 64 of them at a time. The block
-// of keys is the A operand twice: as it lies for the scores (D[key][row]), transposed for the values (D[latent][row]), so each
-// lane ends with four neighbouring latent values of one query row.
+// A workgroup takes 16 query rows (row = token x heads + head) and one split of the cached tokens, 64 of them at a
+// time. The block of keys is the A operand twice: as it lies for the scores (D[key][row]), transposed for the values
+// (D[latent][row]), so each lane ends with four neighbouring latent values of one query row.
 #include "activation.h"
 #include "mla.h"
 #include "wave.h"
@@ -11,9 +11,9 @@ constexpr u32 THREADS = 256, WAVES = THREADS / WAVE, ROWS = 16;
 constexpr f32 SCALE = 0.07216878364870322f * LOG2_E; // 192^-1/2, scores in powers of 2
 // Pitches in values: the padding spreads rows over the LDS banks and keeps 16-byte alignment.
 constexpr u32 KEY_PITCH = CACHED + 8, SCORE_PITCH = KEY_BLOCK + 4, WEIGHT_PITCH = KEY_BLOCK + 8;
-constexpr u32 STEPS = CACHED / MFMA_DEPTH;               // MFMAs of a score
-constexpr u32 TILES = LATENT / WAVES / MFMA_ROWS;        // tiles of 16 latent values of a wave
-constexpr u32 SCORES = KEY_BLOCK * ROWS / THREADS;       // scores of a thread in the softmax
+constexpr u32 STEPS = CACHED / MFMA_DEPTH;         // MFMAs of a score
+constexpr u32 TILES = LATENT / WAVES / MFMA_ROWS;  // tiles of 16 latent values of a wave
+constexpr u32 SCORES = KEY_BLOCK * ROWS / THREADS; // scores of a thread in the softmax
 static_assert(KEY_BLOCK / WAVES == MFMA_ROWS && ROWS * 16 == THREADS);
 
 LDS_ARRAY bf16x8 keys[KEY_BLOCK * KEY_PITCH / 8];
@@ -31,11 +31,12 @@ INLINE void load_keys(GLOBAL const bf16 *cache, u32 key0, u32 end) {
   }
 }
 
-// Workgroups: x = ceil(tokens x heads / 16), y = splits. query is [tokens x heads][576] BF16, cache [..][576] BF16, partial
-// [splits][tokens x heads][512] FP32, sums [splits][tokens x heads].
+// Workgroups: x = ceil(tokens x heads / 16), y = splits. query is [tokens x heads][576] BF16, cache [..][576] BF16,
+// partial [splits][tokens x heads][512] FP32, sums [splits][tokens x heads].
 KERNEL(256)
-void mla_attention(GLOBAL const struct step *step, GLOBAL const bf16 *query, GLOBAL const bf16 *cache, GLOBAL f32 *partial,
-                   GLOBAL struct softmax_state *sums, u32 heads, u32 splits, u32 capacity, u32 tokens) {
+void mla_attention(GLOBAL const struct step *step, GLOBAL const bf16 *query, GLOBAL const bf16 *cache,
+                   GLOBAL f32 *partial, GLOBAL struct softmax_state *sums, u32 heads, u32 splits, u32 capacity,
+                   u32 tokens) {
   u32 valid = valid_tokens(step, tokens), rows = valid * heads, row0 = group_x() * ROWS;
   if (row0 >= rows) return;
   u32 position = step->position, split = group_y();
@@ -74,7 +75,8 @@ void mla_attention(GLOBAL const struct step *step, GLOBAL const bf16 *query, GLO
     f32 shrink = __builtin_amdgcn_exp2f(most - base);
     sum = sum * shrink + row_sum((p[0] + p[1]) + (p[2] + p[3]));
     most = top;
-    *(LDS bf16x4 *)((LDS bf16 *)weights + own * WEIGHT_PITCH + thread_id() % 16 * SCORES) = __builtin_convertvector(p, bf16x4);
+    *(LDS bf16x4 *)((LDS bf16 *)weights + own * WEIGHT_PITCH + thread_id() % 16 * SCORES) =
+        __builtin_convertvector(p, bf16x4);
     if (lane % 16 == 0) rescale[own] = shrink;
     workgroup_barrier();
 
@@ -93,5 +95,6 @@ void mla_attention(GLOBAL const struct step *step, GLOBAL const bf16 *query, GLO
   if (thread_id() % 16 == 0 && row0 + own < rows) sums[stored + own] = (struct softmax_state){most, sum};
   if (row0 + line < rows)
     for (u32 tile = 0; tile < TILES; tile++)
-      *(GLOBAL f32x4 *)(partial + (stored + line) * LATENT + (wave * TILES + tile) * MFMA_ROWS + quarter * 4) = attended[tile];
+      *(GLOBAL f32x4 *)(partial + (stored + line) * LATENT + (wave * TILES + tile) * MFMA_ROWS + quarter * 4) =
+          attended[tile];
 }

@@ -1,4 +1,5 @@
-// The two low-rank norms of MLA, eps 1e-6 (the vendor's class default, not the config's), and the append to the latent cache.
+// The two low-rank norms of MLA, eps 1e-6 (the vendor's class default, not the config's), and the append to the latent
+// cache.
 #include "activation.h"
 #include "error.h"
 #include "mla.h"
@@ -20,12 +21,12 @@ INLINE f32 scale_of(LDS const f32 *sums, u32 width) {
   return reciprocal_sqrt(((sums[0] + sums[1]) + (sums[2] + sums[3])) / (f32)width + EPS);
 }
 
-// Workgroups: x = tokens. q is normed into q_out; kv is 512 latent values, normed into the cache, and 64 key values, copied there.
-// The cache has capacity rows of 576 values; the token's row is its position. Pitches are in bytes.
+// Workgroups: x = tokens. q is normed into q_out; kv is 512 latent values, normed into the cache, and 64 key values,
+// copied there. The cache has capacity rows of 576 values; the token's row is its position. Pitches are in bytes.
 KERNEL(256)
-void mla_latent(GLOBAL const struct step *step, bytes q, bytes kv, GLOBAL const bf16 *q_weight, GLOBAL const bf16 *kv_weight,
-                GLOBAL u8 *q_out, GLOBAL bf16 *cache, error_word error, u32 q_width, u32 q_pitch, u32 kv_pitch, u32 q_out_pitch,
-                u32 capacity, u32 rank, u32 tokens) {
+void mla_latent(GLOBAL const struct step *step, bytes q, bytes kv, GLOBAL const bf16 *q_weight,
+                GLOBAL const bf16 *kv_weight, GLOBAL u8 *q_out, GLOBAL bf16 *cache, error_word error, u32 q_width,
+                u32 q_pitch, u32 kv_pitch, u32 q_out_pitch, u32 capacity, u32 rank, u32 tokens) {
   u32 token = group_x(), lane = lane_id(), wave = wave_id();
   if (token >= valid_tokens(step, tokens)) return;
   GLOBAL const bf16 *q_in = (GLOBAL const bf16 *)(q + (u64)token * q_pitch);

@@ -11,7 +11,8 @@ constexpr u32 PITCH = LATENT + 8; // values; the padding spreads rows over the L
 LDS_ARRAY bf16x8 attended[MFMA_COLUMNS * PITCH / 8];
 
 // Four latent values of a query row, all splits together.
-INLINE f32x4 combine(GLOBAL const f32 *partial, GLOBAL const struct softmax_state *sums, u64 row, u64 rows, u32 active, u32 latent) {
+INLINE f32x4 combine(GLOBAL const f32 *partial, GLOBAL const struct softmax_state *sums, u64 row, u64 rows, u32 active,
+                     u32 latent) {
   f32 most = -__builtin_inff(), sum = 0;
   for (u32 split = 0; split < active; split++) most = __builtin_fmaxf(most, sums[split * rows + row].most);
   f32x4 total = 0;
@@ -28,8 +29,8 @@ INLINE f32x4 combine(GLOBAL const f32 *partial, GLOBAL const struct softmax_stat
 // [heads][128][512] BF16, gate and out rows of heads x 128 BF16 values, pitches in bytes.
 KERNEL(256)
 void mla_value(GLOBAL const struct step *step, GLOBAL const f32 *partial, GLOBAL const struct softmax_state *sums,
-               GLOBAL const bf16 *value_weight, bytes gate, GLOBAL u8 *out, u32 heads, u32 splits, u32 gate_pitch, u32 out_pitch,
-               u32 tokens) {
+               GLOBAL const bf16 *value_weight, bytes gate, GLOBAL u8 *out, u32 heads, u32 splits, u32 gate_pitch,
+               u32 out_pitch, u32 tokens) {
   u32 valid = valid_tokens(step, tokens), token0 = group_y() * TOKENS, end = min_u32(valid, token0 + TOKENS);
   if (token0 >= valid) return;
   u32 head = group_x() / (VALUE / ROWS), line = mfma_line(), quarter = mfma_quarter();

@@ -1,5 +1,5 @@
-// How the experts' work is laid out. Assignment a = token x top_k + choice. Assignments are listed by expert, then by token, and
-// cut into tiles of one expert each.
+// How the experts' work is laid out. Assignment a = token x top_k + choice. Assignments are listed by expert, then by
+// token, and cut into tiles of one expert each.
 #pragma once
 #include "device.h"
 

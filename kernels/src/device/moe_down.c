@@ -1,5 +1,5 @@
-// Down projection of the routed experts: y[assignment][row] = w2 h, FP32, with MXFP4 weights and BF16 activations. The weighted sum
-// over a token's experts is taken where the ranks' sums meet.
+// Down projection of the routed experts: y[assignment][row] = w2 h, FP32, with MXFP4 weights and BF16 activations. The
+// weighted sum over a token's experts is taken where the ranks' sums meet.
 //
 // k is short here, so each of a workgroup's four waves takes 16 rows of its own.
 #include "mfma.h"
@@ -25,9 +25,9 @@ INLINE void moe_down_tiles(u32 tiles, struct mxfp4 w2, u32 row0, bytes h, GLOBAL
 
 // Workgroups: x = ceil(rows / 64), y = most tiles. h is [tokens x top_k][depth] BF16, y [tokens x top_k][rows] FP32.
 KERNEL(256)
-void moe_down(GLOBAL const u32 *list, GLOBAL const struct expert_tile *tiles, GLOBAL const u32 *tile_count, bytes experts, bytes h,
-              GLOBAL u8 *y, u64 stride, u32 w2_packed, u32 w2_scale, u32 packed_pitch, u32 scale_pitch, u32 h_pitch, u32 y_pitch,
-              u32 depth, u32 rows) {
+void moe_down(GLOBAL const u32 *list, GLOBAL const struct expert_tile *tiles, GLOBAL const u32 *tile_count,
+              bytes experts, bytes h, GLOBAL u8 *y, u64 stride, u32 w2_packed, u32 w2_scale, u32 packed_pitch,
+              u32 scale_pitch, u32 h_pitch, u32 y_pitch, u32 depth, u32 rows) {
   u32 row0 = group_x() * ROWS + wave_id() * MFMA_ROWS;
   if (group_y() >= *tile_count || row0 >= rows) return;
   struct expert_tile tile = tiles[group_y()];

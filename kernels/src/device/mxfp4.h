@@ -1,8 +1,8 @@
 // MXFP4 rows as MFMA operands.
 //
-// A row holds its values two a byte, low nibble first, and one E8M0 scale for each 32 values. In one step over 128 values each of
-// the four lanes of a row takes one block of 32: 16 bytes and one scale, which are the operands of four MFMAs. The other operand
-// has to follow: MFMA j of a step takes k = 128 step + 32 quarter + 8 j .. + 7.
+// A row holds its values two a byte, low nibble first, and one E8M0 scale for each 32 values. In one step over 128
+// values each of the four lanes of a row takes one block of 32: 16 bytes and one scale, which are the operands of four
+// MFMAs. The other operand has to follow: MFMA j of a step takes k = 128 step + 32 quarter + 8 j .. + 7.
 #pragma once
 #include "mfma.h"
 
@@ -34,10 +34,10 @@ INLINE struct mxfp4_operand mxfp4_load(struct mxfp4 m, u32 row, u32 block) {
   return operand;
 }
 
-// Adds one step of each W x to acc[matrix][tile], for `tiles` tiles of columns; x[i] is where this lane's column of tile i starts.
-// Steps that are not whole end at `depth` and read nothing past it.
-INLINE void mxfp4_step(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row, GLOBAL const bf16 *const *x, u32 tiles, u32 depth,
-                       u32 step, bool whole) {
+// Adds one step of each W x to acc[matrix][tile], for `tiles` tiles of columns; x[i] is where this lane's column of
+// tile i starts. Steps that are not whole end at `depth` and read nothing past it.
+INLINE void mxfp4_step(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row, GLOBAL const bf16 *const *x, u32 tiles,
+                       u32 depth, u32 step, bool whole) {
   u32 block = step * (MXFP4_STEP / MXFP4_BLOCK) + mfma_quarter();
   bool inside = whole || block * MXFP4_BLOCK < depth;
   if (!inside) block = 0;
@@ -56,8 +56,8 @@ INLINE void mxfp4_step(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row,
 }
 
 // Adds steps first, first + stride, ... of each W x to acc.
-INLINE void mxfp4_accumulate(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row, GLOBAL const bf16 *const *x, u32 tiles,
-                             u32 depth, u32 first, u32 stride) {
+INLINE void mxfp4_accumulate(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u32 row, GLOBAL const bf16 *const *x,
+                             u32 tiles, u32 depth, u32 first, u32 stride) {
   u32 steps = depth / MXFP4_STEP, step = first;
   // Decode waits for memory: two steps at once keep more of it under way.
   if (tiles == 1)
@@ -66,5 +66,6 @@ INLINE void mxfp4_accumulate(f32x4 *acc, const struct mxfp4 *w, u32 matrices, u3
       mxfp4_step(acc, w, matrices, row, x, tiles, depth, step + stride, true);
     }
   for (; step < steps; step += stride) mxfp4_step(acc, w, matrices, row, x, tiles, depth, step, true);
-  if (depth % MXFP4_STEP != 0 && steps % stride == first) mxfp4_step(acc, w, matrices, row, x, tiles, depth, steps, false);
+  if (depth % MXFP4_STEP != 0 && steps % stride == first)
+    mxfp4_step(acc, w, matrices, row, x, tiles, depth, steps, false);
 }

@@ -1,5 +1,5 @@
-// Choice of the experts of a token: the top k of sigmoid(logit) + bias, ties to the lower id. Their weights are the scores without
-// the bias, divided by their sum, times scale.
+// Choice of the experts of a token: the top k of sigmoid(logit) + bias, ties to the lower id. Their weights are the
+// scores without the bias, divided by their sum, times scale.
 #pragma once
 #include "activation.h"
 #include "moe.h"

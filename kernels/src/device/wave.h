@@ -1,12 +1,12 @@
-// Reductions and scans over the 64 lanes of a wave. Every lane gets the same bits: each step adds the same two values in
-// both lanes of a pair, and addition of two values commutes.
+// Reductions and scans over the 64 lanes of a wave. Every lane gets the same bits: each step adds the same two values
+// in both lanes of a pair, and addition of two values commutes.
 #pragma once
 #include "device.h"
 
 // DPP row_ror:n rotates within each row of 16 lanes ("DPP" in the CDNA ISA guide).
 constexpr int ROW_ROR = 0x120;
 
-#define rotate_row(x, n)                                                                                                         \
+#define rotate_row(x, n)                                                                                               \
   __builtin_bit_cast(f32, __builtin_amdgcn_mov_dpp(__builtin_bit_cast(int, (x)), ROW_ROR + (n), 0xf, 0xf, true))
 
 INLINE f32 max_f32(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
@@ -26,7 +26,8 @@ INLINE f32 row_max(f32 x) {
   return max_f32(x, rotate_row(x, 1));
 }
 
-// Both of {lane, lane ^ 16}: v_permlane16_swap of a value with itself leaves the even rows' copy in x, the odd rows' in y.
+// Both of {lane, lane ^ 16}: v_permlane16_swap of a value with itself leaves the even rows' copy in x, the odd rows' in
+// y.
 INLINE f32x2 row_pair(f32 x) {
   u32 bits = __builtin_bit_cast(u32, x);
   return __builtin_bit_cast(f32x2, __builtin_amdgcn_permlane16_swap(bits, bits, false, false));
@@ -56,7 +57,9 @@ INLINE f32 wave_max(f32 x) { return column_max(row_max(x)); }
 
 // The value of another lane.
 INLINE u32 read_lane(u32 x, u32 lane) { return (u32)__builtin_amdgcn_ds_bpermute((int)(lane * 4), (int)x); }
-INLINE f32 read_lane_f32(f32 x, u32 lane) { return __builtin_bit_cast(f32, read_lane(__builtin_bit_cast(u32, x), lane)); }
+INLINE f32 read_lane_f32(f32 x, u32 lane) {
+  return __builtin_bit_cast(f32, read_lane(__builtin_bit_cast(u32, x), lane));
+}
 
 // Sum over this lane and all lower ones.
 INLINE u32 wave_scan(u32 x) {
