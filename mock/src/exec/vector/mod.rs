@@ -3,6 +3,7 @@
 mod float32;
 mod integer;
 mod moves;
+mod scale_convert;
 
 use isa::Encoding;
 
@@ -16,6 +17,7 @@ pub(super) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported>
     float32::translate::<L>(b)
         .or_else(|| integer::translate::<L>(b))
         .or_else(|| moves::translate::<L>(b))
+        .or_else(|| scale_convert::translate::<L>(b))
         .unwrap_or(Err(Unsupported::Instruction))
 }
 
