@@ -1,0 +1,80 @@
+//! K3-nano answers as the golden file says, however many GPUs it is split over and in whatever order they advance.
+
+#[path = "support/cli.rs"]
+mod cli;
+
+use cli::{k3_nano, objects, requests_file, run};
+use serde_json::Value;
+
+fn golden() -> Vec<Value> {
+    let bytes = std::fs::read(k3_nano().join("golden/greedy.json")).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+/// Runs `cases` in one process and compares every token.
+fn check(mock: &str, devices: &str, cases: &[Value]) {
+    let file = requests_file(cases.iter().map(|case| &case["request"]));
+    let path = file.path().to_str().unwrap();
+    let output = run(mock, &["run", "--json", "--devices", devices, "--requests", path]);
+    let answers = objects(&output);
+    assert_eq!(answers.len(), cases.len());
+    for (answer, case) in answers.iter().zip(cases) {
+        let name = format!("{} on {devices} GPUs, MOCKKFD={mock}", case["name"]);
+        assert_eq!(answer["prompt_tokens"], case["prompt_tokens"], "{name}");
+        assert_eq!(answer["tokens"], case["tokens"], "{name}: {} where {} is expected", answer["raw_text"], case["text"]);
+        assert_eq!(answer["raw_text"], case["text"], "{name}");
+        assert_eq!(answer["finish_reason"], "stop", "{name}");
+    }
+}
+
+/// Every kind of case once, the shortest of each.
+fn one_of_each_kind() -> Vec<Value> {
+    let kind = |case: &Value| case["name"].as_str().unwrap().split('-').next().unwrap().to_string();
+    let length = |case: &Value| {
+        case["prompt_tokens"].as_array().unwrap().len() + case["tokens"].as_array().unwrap().len()
+    };
+    let mut cases = golden();
+    cases.sort_by_key(|case| (kind(case), length(case)));
+    cases.dedup_by_key(|case| kind(case));
+    cases
+}
+
+#[test]
+fn all_golden_cases_are_answered_token_by_token_on_eight_gpus() {
+    let cases = golden();
+    assert_eq!(cases.len(), 24);
+    check("1", "8", &cases);
+}
+
+#[test]
+fn one_case_of_each_kind_is_answered_on_one_gpu() {
+    assert!(one_of_each_kind().len() >= 6);
+    check("1", "1", &one_of_each_kind());
+}
+
+#[test]
+fn one_case_of_each_kind_is_answered_on_two_gpus() {
+    check("1", "2", &one_of_each_kind());
+}
+
+#[test]
+fn one_case_of_each_kind_is_answered_on_four_gpus() {
+    check("1", "4", &one_of_each_kind());
+}
+
+#[test]
+fn the_order_in_which_gpus_and_waves_advance_does_not_matter() {
+    let mut cases = golden();
+    cases.retain(|case| ["arith-00", "hello-03", "fact-09"].contains(&case["name"].as_str().unwrap()));
+    assert_eq!(cases.len(), 3);
+    for seed in 1..=3 {
+        for threads in 1..=2 {
+            check(&format!("seed={seed},threads={threads}"), "8", &cases);
+        }
+    }
+}
+
+#[test]
+fn one_xcc_or_eight_give_the_same_answer() {
+    check("gpus=1,xcc=1", "1", &one_of_each_kind()[..2]);
+}
