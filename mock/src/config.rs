@@ -2,6 +2,8 @@
 
 use std::num::ParseIntError;
 
+use crate::exec::MfmaOrder;
+
 /// The machine to emulate, from the words of `MOCKKFD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -17,6 +19,8 @@ pub struct Config {
     pub seed: u64,
     /// Host threads that emulate (`threads=N`; all the host's processors by default).
     pub threads: usize,
+    /// How matrix instructions accumulate, which is undocumented on gfx950 (`mfma=exact|sequential|pairwise|cdna3`).
+    pub mfma: MfmaOrder,
     /// Consume packets and write signals, but execute no wave (`null`).
     pub null: bool,
 }
@@ -25,7 +29,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// The word is not known.
-    #[error("MOCKKFD: unknown word `{0}`; known are 1, null, gpus=N, xcc=N, vram=BYTES, seed=N, threads=N")]
+    #[error("MOCKKFD: unknown word `{0}`; known are 1, null, gpus=N, xcc=N, vram=BYTES, seed=N, threads=N, mfma=ORDER")]
     UnknownWord(String),
     /// The value is no number.
     #[error("MOCKKFD: `{word}`: {error}")]
@@ -55,6 +59,7 @@ impl Default for Config {
             vram_bytes: 309_220_868_096,
             seed: 0,
             threads: std::thread::available_parallelism().map_or(1, Into::into),
+            mfma: MfmaOrder::default(),
             null: false,
         }
     }
@@ -91,6 +96,10 @@ impl Config {
                 }
                 Some(("seed", value)) => config.seed = number(value)?,
                 Some(("threads", value)) => config.threads = within(number(value)?, 1..=64, "1 to 64")? as usize,
+                Some(("mfma", value)) => {
+                    let allowed = "exact (the default), sequential, pairwise or cdna3";
+                    config.mfma = value.parse().map_err(|()| ConfigError::OutOfRange { word: word.into(), allowed })?;
+                }
                 _ => return Err(ConfigError::UnknownWord(word.into())),
             }
         }
@@ -109,9 +118,10 @@ mod tests {
 
     #[test]
     fn words_change_the_machine() {
-        let config = Config::parse("gpus=2, xcc=1,vram=1048576,seed=9,threads=1,null").unwrap();
+        let config = Config::parse("gpus=2, xcc=1,vram=1048576,seed=9,threads=1,mfma=pairwise,null").unwrap();
         assert_eq!((config.gpus, config.xccs, config.vram_bytes), (2, 1, 1 << 20));
         assert_eq!((config.seed, config.threads, config.null), (9, 1, true));
+        assert_eq!(config.mfma, MfmaOrder::Pairwise);
     }
 
     #[test]
@@ -119,7 +129,7 @@ mod tests {
         assert_eq!(Config::parse("gpu=2"), Err(ConfigError::UnknownWord("gpu=2".into())));
         assert_eq!(Config::parse("2"), Err(ConfigError::UnknownWord("2".into())));
         assert!(matches!(Config::parse("gpus=many"), Err(ConfigError::NotANumber { .. })));
-        for word in ["gpus=0", "gpus=9", "xcc=3", "xcc=0", "threads=0", "vram=0"] {
+        for word in ["gpus=0", "gpus=9", "xcc=3", "xcc=0", "threads=0", "vram=0", "mfma=fast"] {
             assert!(matches!(Config::parse(word), Err(ConfigError::OutOfRange { .. })), "{word}");
         }
     }

@@ -22,7 +22,7 @@ mod wave;
 mod workgroup;
 
 pub use config::{Config, ConfigError};
-pub use exec::{HostLevel, WaveFault};
+pub use exec::{HostLevel, MfmaOrder, WaveFault};
 pub use kfd::Mock;
 pub use machine::Counters;
 pub use memory::{MemoryFault, MemoryFaultReason};

@@ -148,8 +148,6 @@ pub(crate) struct Cx<'a> {
     pub(crate) budget: u32,
     /// Operands that are the same in all lanes, or that modifiers changed.
     pub(crate) staging: [Vreg; 8],
-    /// How matrix instructions accumulate.
-    pub(crate) mfma_order: MfmaOrder,
 }
 
 impl<'a> Cx<'a> {
@@ -162,8 +160,7 @@ impl<'a> Cx<'a> {
         budget: u32,
     ) -> Self {
         let vgpr = w.vgprs.as_mut_ptr();
-        let (staging, mfma_order) = ([Vreg::default(); 8], MfmaOrder::default());
-        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, staging, mfma_order }
+        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, staging: [Vreg::default(); 8] }
     }
 
     #[inline(always)]

@@ -17,7 +17,7 @@ use std::time::Instant;
 use crate::code::CodeCache;
 use crate::config::Config;
 use crate::cp::Processor;
-use crate::exec::{HostLevel, Outside};
+use crate::exec::{HostLevel, MfmaOrder, Outside};
 use crate::kfd::Events;
 use crate::memory::PageMap;
 use crate::sdma::Sdma;
@@ -98,6 +98,10 @@ impl Outside for Shared {
 
     fn interrupt(&self, event: u32) {
         self.events.signal(event);
+    }
+
+    fn mfma_order(&self) -> MfmaOrder {
+        self.config.mfma
     }
 }
 

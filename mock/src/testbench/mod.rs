@@ -31,8 +31,6 @@ pub(crate) struct Bench {
     pub(crate) buffer: Vec<u32>,
     pub(crate) lds: Lds,
     pub(crate) outside: FixedOutside,
-    /// How matrix instructions accumulate.
-    pub(crate) mfma_order: MfmaOrder,
 }
 
 /// A clock that stands still, and the interrupts of the last run.
@@ -40,6 +38,7 @@ pub(crate) struct Bench {
 pub(crate) struct FixedOutside {
     pub(crate) clock: u64,
     pub(crate) interrupts: RefCell<Vec<u32>>,
+    pub(crate) mfma_order: MfmaOrder,
 }
 
 impl Outside for FixedOutside {
@@ -49,6 +48,10 @@ impl Outside for FixedOutside {
 
     fn interrupt(&self, event: u32) {
         self.interrupts.borrow_mut().push(event);
+    }
+
+    fn mfma_order(&self) -> MfmaOrder {
+        self.mfma_order
     }
 }
 
@@ -73,13 +76,7 @@ impl Bench {
             scratch_bytes_per_lane: 0,
             executed: 0,
         };
-        Self {
-            wave,
-            buffer: vec![0; 16 * 1024],
-            lds: Lds::new(64 * 1024),
-            outside: FixedOutside::default(),
-            mfma_order: MfmaOrder::default(),
-        }
+        Self { wave, buffer: vec![0; 16 * 1024], lds: Lds::new(64 * 1024), outside: FixedOutside::default() }
     }
 
     /// ArchVGPR `n`, one value a lane.
@@ -169,7 +166,6 @@ impl Bench {
         self.wave.pc = 0;
         loop {
             let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, &self.outside, 1_000_000);
-            cx.mfma_order = self.mfma_order;
             match exec::run(&mut cx) {
                 Stop::End => return Ok(()),
                 Stop::Barrier | Stop::Yield => {}

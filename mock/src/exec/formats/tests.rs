@@ -49,7 +49,7 @@ impl Spec {
         let below = self.below(magnitude);
         let (low, high) = (self.value(below), self.value_past(below + 1));
         let (down, up) = (magnitude - low, high - magnitude);
-        if down < up || (down == up && below % 2 == 0) { below } else { below + 1 }
+        if down < up || (down == up && below.is_multiple_of(2)) { below } else { below + 1 }
     }
 
     /// The last code whose value is not above `magnitude`.

@@ -131,8 +131,8 @@ impl<const M: usize, const K: usize, const BLOCKS: usize, const AB: usize, const
             a.iter_mut().chain(&mut b).for_each(flush);
         }
         let saturate = cx.w.mode.fp16_overflow();
-        if saturate || cx.mfma_order == MfmaOrder::Pairwise {
-            modelled(cx.mfma_order, saturate, shape, &a, &b, &mut c);
+        if saturate || cx.outside.mfma_order() == MfmaOrder::Pairwise {
+            modelled(cx.outside.mfma_order(), saturate, shape, &a, &b, &mut c);
         } else {
             chains(shape, &a, &b, &mut c);
         }

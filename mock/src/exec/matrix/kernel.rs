@@ -18,25 +18,34 @@ pub(super) struct Model {
 /// Columns of a tile: one AVX-512 register of doubles, two AVX2 registers.
 const COLUMNS: usize = 8;
 
+/// One block: `a` and `b` as rows of `m` for each k.
+#[derive(Clone, Copy)]
+struct Product<'a> {
+    model: Model,
+    m: usize,
+    a: &'a [f64],
+    b: &'a [f64],
+}
+
 /// Replaces each element of `c`, `(block * m + row) * m + column`, by itself plus the product of A and B, unpacked as
 /// [`Shape`] says. Tiles have `ROWS` rows.
 #[inline(always)]
 pub(super) fn multiply<const ROWS: usize>(model: Model, shape: Shape, a: &[f64], b: &[f64], c: &mut [f32]) {
-    let Shape { m, k, blocks } = shape;
-    for block in 0..blocks {
-        let (a, b) = (&a[block * k * m..][..k * m], &b[block * k * m..][..k * m]);
-        let c = &mut c[block * m * m..][..m * m];
+    let Shape { m, k, .. } = shape;
+    let blocks = a.chunks_exact(k * m).zip(b.chunks_exact(k * m)).zip(c.chunks_exact_mut(m * m));
+    for ((a, b), c) in blocks {
+        let product = Product { model, m, a, b };
         if model.order != MfmaOrder::Exact {
-            resolve_all(model, m, a, b, c);
+            product.resolve_all(c);
             continue;
         }
-        let spans = (&Spans::of(m, a), &Spans::of(m, b));
+        let spans = [&Spans::of(m, a), &Spans::of(m, b)];
         if m == 4 {
-            tile::<4, 4>(model, m, (0, 0), a, b, |k| k, spans, c);
+            product.tile::<4, 4>((0, 0), |k| k, spans, c);
         } else {
             for row in (0..m).step_by(ROWS) {
                 for column in (0..m).step_by(COLUMNS) {
-                    tile::<ROWS, COLUMNS>(model, m, (row, column), a, b, |k| k, spans, c);
+                    product.tile::<ROWS, COLUMNS>((row, column), |k| k, spans, c);
                 }
             }
         }
@@ -47,17 +56,17 @@ pub(super) fn multiply<const ROWS: usize>(model: Model, shape: Shape, a: &[f64],
 /// `row` belongs to row `selected[k * m + row]` of `b`.
 #[inline(always)]
 pub(super) fn multiply_sparse(model: Model, m: usize, a: &[f64], selected: &[u8], b: &[f64], c: &mut [f32]) {
-    let spans = (&Spans::of(m, a), &Spans::of(m, b));
+    let product = Product { model, m, a, b };
+    let spans = [&Spans::of(m, a), &Spans::of(m, b)];
     for row in 0..m {
         let select = |k: usize| usize::from(selected[k * m + row]);
         if model.order == MfmaOrder::Exact {
             for column in (0..m).step_by(2 * COLUMNS) {
-                tile::<1, { 2 * COLUMNS }>(model, m, (row, column), a, b, select, spans, c);
+                product.tile::<1, { 2 * COLUMNS }>((row, column), select, spans, c);
             }
         } else {
-            for column in 0..m {
-                let c = &mut c[row * m + column];
-                *c = resolve(model, m, (row, column), a, b, select, *c);
+            for (column, c) in c[row * m..][..m].iter_mut().enumerate() {
+                *c = product.resolve((row, column), select, *c);
             }
         }
     }
@@ -85,97 +94,90 @@ impl Spans {
     }
 }
 
-/// One tile of the result, from `(row, column)` on. Element `k` of A's rows is multiplied by row `select(k)` of B.
-///
-/// Each product is exact in double precision, so only the sums of a chain of fused multiply-adds may err. They don't if all
-/// terms are multiples of a unit so large that no sum has more than 53 bits. Else each errs by at most half a unit in its
-/// last place, and where the result less all these errors and the result plus them round to the same single, so does the
-/// exact sum. The few others are summed exactly.
-#[inline(always)]
-fn tile<const R: usize, const C: usize>(
-    model: Model,
-    m: usize,
-    (row, column): (usize, usize),
-    a: &[f64],
-    b: &[f64],
-    select: impl Fn(usize) -> usize + Copy,
-    (a_spans, b_spans): (&Spans, &Spans),
-    c: &mut [f32],
-) {
-    let k = a.len() / m;
-    let at = |r: usize| (row + r) * m + column;
-    let mut sums = [[0f64; C]; R];
-    for (r, sums) in sums.iter_mut().enumerate() {
-        for (sum, c) in sums.iter_mut().zip(&c[at(r)..][..C]) {
-            *sum = f64::from(*c);
-        }
-    }
-    for k in 0..k {
-        let a_row = &a[k * m + row..][..R];
-        let b_row = &b[select(k) * m + column..][..C];
-        for r in 0..R {
-            for j in 0..C {
-                sums[r][j] = a_row[r].mul_add(b_row[j], sums[r][j]);
+impl Product<'_> {
+    /// One tile of the result, from `(row, column)` on. Element `k` of A's rows is multiplied by row `select(k)` of B.
+    ///
+    /// Each product is exact in double precision, so only the sums of a chain of fused multiply-adds may err. They don't if all
+    /// terms are multiples of a unit so large that no sum has more than 53 bits. Else each errs by at most half a unit in its
+    /// last place, and where the result less all these errors and the result plus them round to the same single, so does the
+    /// exact sum. The few others are summed exactly.
+    #[inline(always)]
+    fn tile<const R: usize, const C: usize>(
+        &self,
+        (row, column): (usize, usize),
+        select: impl Fn(usize) -> usize + Copy,
+        [a_spans, b_spans]: [&Spans; 2],
+        c: &mut [f32],
+    ) {
+        let Self { model, m, a, b } = *self;
+        let k = a.len() / m;
+        let at = |r: usize| (row + r) * m + column;
+        let mut sums = [[0f64; C]; R];
+        for (r, sums) in sums.iter_mut().enumerate() {
+            for (sum, c) in sums.iter_mut().zip(&c[at(r)..][..C]) {
+                *sum = f64::from(*c);
             }
         }
-    }
-    // A number below 2^(e + 1) has its last bit at 2^(e - mantissa bits) or above; a product of two such is below 2^(e + 2).
-    let product_unit = 2f64.powi(-(model.mantissa_bits as i32 + 2));
-    let single_unit = 2f64.powi(-24);
-    let half_place = 2f64.powi(-53);
-    for (r, sums) in sums.iter().enumerate() {
-        let out = &mut c[at(r)..][..C];
-        let (a_max, a_min) = (k as f64 * a_spans.largest[row + r], product_unit * a_spans.least[row + r]);
-        let mut rounded = [0f32; C];
-        let mut certain = [0u32; C];
-        for j in 0..C {
-            let c = f64::from(out[j]).abs();
-            // What no partial sum exceeds, and what all terms are multiples of.
-            let bound = a_max * b_spans.largest[column + j] + c;
-            let unit = a_min * b_spans.least[column + j];
-            let unit = if c != 0.0 && c * single_unit < unit { c * single_unit } else { unit };
-            let place = bound * half_place;
-            // One rounding each for k sums, and two for this computation itself.
-            let error = if place < unit { 0.0 } else { (k as f64 + 2.0) * place };
-            let (low, high) = ((sums[j] - error) as f32, (sums[j] + error) as f32);
-            rounded[j] = sums[j] as f32;
-            let same = u32::from(low.to_bits() == high.to_bits()) | u32::from(error == 0.0);
-            certain[j] = same & u32::from(rounded[j].to_bits() & 0x7fff_ffff < 0x7f80_0000);
+        for k in 0..k {
+            let a_row = &a[k * m + row..][..R];
+            let b_row = &b[select(k) * m + column..][..C];
+            for r in 0..R {
+                for j in 0..C {
+                    sums[r][j] = a_row[r].mul_add(b_row[j], sums[r][j]);
+                }
+            }
         }
-        if certain.iter().fold(1, |all, certain| all & certain) == 1 {
-            out.copy_from_slice(&rounded);
-        } else {
+        // A number below 2^(e + 1) has its last bit at 2^(e - mantissa bits) or above; a product of two such is below 2^(e + 2).
+        let product_unit = 2f64.powi(-(model.mantissa_bits as i32 + 2));
+        let single_unit = 2f64.powi(-24);
+        let half_place = 2f64.powi(-53);
+        for (r, sums) in sums.iter().enumerate() {
+            let out = &mut c[at(r)..][..C];
+            let (a_max, a_min) = (k as f64 * a_spans.largest[row + r], product_unit * a_spans.least[row + r]);
+            let mut rounded = [0f32; C];
+            let mut certain = [0u32; C];
             for j in 0..C {
-                if certain[j] == 1 {
-                    out[j] = rounded[j];
-                } else {
-                    out[j] = resolve(model, m, (row + r, column + j), a, b, select, out[j]);
+                let c = f64::from(out[j]).abs();
+                // What no partial sum exceeds, and what all terms are multiples of.
+                let bound = a_max * b_spans.largest[column + j] + c;
+                let unit = a_min * b_spans.least[column + j];
+                let unit = if c != 0.0 && c * single_unit < unit { c * single_unit } else { unit };
+                let place = bound * half_place;
+                // One rounding each for k sums, and two for this computation itself.
+                let error = if place < unit { 0.0 } else { (k as f64 + 2.0) * place };
+                let (low, high) = ((sums[j] - error) as f32, (sums[j] + error) as f32);
+                rounded[j] = sums[j] as f32;
+                let same = u32::from(low.to_bits() == high.to_bits()) | u32::from(error == 0.0);
+                certain[j] = same & u32::from(rounded[j].to_bits() & 0x7fff_ffff < 0x7f80_0000);
+            }
+            if certain.iter().fold(1, |all, certain| all & certain) == 1 {
+                out.copy_from_slice(&rounded);
+            } else {
+                for j in 0..C {
+                    if certain[j] == 1 {
+                        out[j] = rounded[j];
+                    } else {
+                        out[j] = self.resolve((row + r, column + j), select, out[j]);
+                    }
                 }
             }
         }
     }
-}
 
-/// One element by the model function itself.
-#[cold]
-#[inline(never)]
-fn resolve(
-    model: Model,
-    m: usize,
-    (row, column): (usize, usize),
-    a: &[f64],
-    b: &[f64],
-    select: impl Fn(usize) -> usize + Copy,
-    c: f32,
-) -> f32 {
-    let terms = (0..a.len() / m).map(|k| (a[k * m + row], b[select(k) * m + column]));
-    model::accumulate(model.order, terms, c, model.narrow, model.saturate)
-}
+    /// One element by the model function itself.
+    #[cold]
+    #[inline(never)]
+    fn resolve(&self, (row, column): (usize, usize), select: impl Fn(usize) -> usize + Copy, c: f32) -> f32 {
+        let Self { model, m, a, b } = *self;
+        let terms = (0..a.len() / m).map(|k| (a[k * m + row], b[select(k) * m + column]));
+        model::accumulate(model.order, terms, c, model.narrow, model.saturate)
+    }
 
-#[cold]
-#[inline(never)]
-fn resolve_all(model: Model, m: usize, a: &[f64], b: &[f64], c: &mut [f32]) {
-    for (i, c) in c.iter_mut().enumerate() {
-        *c = resolve(model, m, (i / m, i % m), a, b, |k| k, *c);
+    #[cold]
+    #[inline(never)]
+    fn resolve_all(&self, c: &mut [f32]) {
+        for (i, c) in c.iter_mut().enumerate() {
+            *c = self.resolve((i / self.m, i % self.m), |k| k, *c);
+        }
     }
 }

@@ -18,12 +18,6 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Groups of `m` neighbouring lanes; each holds one block and a range of k.
-    #[inline(always)]
-    pub(super) const fn groups(self) -> usize {
-        LANES / self.m
-    }
-
     /// Elements that one lane holds of A or B.
     #[inline(always)]
     pub(super) const fn items(self) -> usize {

@@ -120,7 +120,7 @@ impl<L: Level, const M: usize, const K: usize, const BLOCKS: usize, const AB: us
             load_results(shape, accumulator(cx, m.src[2]), f32::from_bits, &mut c);
         }
         let model = Model {
-            order: cx.mfma_order,
+            order: cx.outside.mfma_order(),
             narrow: a_element.is_narrow() && b_element.is_narrow(),
             mantissa_bits: a_element.mantissa_bits() + b_element.mantissa_bits(),
             saturate: cx.w.mode.fp16_overflow(),

@@ -51,7 +51,7 @@ fn with_index(b: &Builder<'_>, mut micro: Micro, shape: Matrix, elements: u32) -
     let bits = 2 * compressed(shape.m.into(), shape.k.into()).items() as u32;
     let mods = &b.inst.mods;
     let set = if mods.cbsz & 3 == 0 { u32::from(mods.abid) % (32 / bits) } else { 0 };
-    micro.aux = elements | set * bits << 6;
+    micro.aux = elements | (set * bits) << 6;
     Ok(micro)
 }
 
@@ -99,7 +99,7 @@ impl<const M: usize, const K: usize, const A: usize, const B: usize, const D: us
             load_results(shape, Accumulator::Registers(register(m.dst)), f32::from_bits, &mut d);
         }
         let model = Model {
-            order: cx.mfma_order,
+            order: cx.outside.mfma_order(),
             narrow: a_element.is_narrow(),
             mantissa_bits: a_element.mantissa_bits() + b_element.mantissa_bits(),
             saturate: cx.w.mode.fp16_overflow(),

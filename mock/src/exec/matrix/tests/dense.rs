@@ -315,8 +315,8 @@ fn operands_may_overlap_and_exec_does_not_count() {
             // D is at 10; A and B start at `first`, C at `c`.
             let mut bench = Bench::new();
             *bench.s(sreg::EXEC_LO) = 5;
-            for i in 0..40 {
-                *bench.v(8 + i) = values[i];
+            for (i, value) in values.iter().enumerate() {
+                *bench.v(8 + i) = *value;
             }
             for i in 0..operand {
                 *apart.v(A + i) = values[first - 8 + i];

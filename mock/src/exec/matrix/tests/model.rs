@@ -21,7 +21,7 @@ fn what_every_partial_sum_represents_is_the_same_in_all_orders() {
     let mut bench = bench(&mut Random::new(41), |random| random.below(33) as f32 - 16.0);
     let mut results = Vec::new();
     for order in ORDERS {
-        bench.mfma_order = order;
+        bench.outside.mfma_order = order;
         if !bench.run(TEXT) {
             return;
         }
@@ -44,7 +44,7 @@ fn sequential_is_a_chain_of_fused_multiply_adds_and_pairwise_a_tree() {
     let mut bench = bench(&mut Random::new(42), moderate);
     let mut differ = 0;
     for order in [MfmaOrder::Sequential, MfmaOrder::Pairwise] {
-        bench.mfma_order = order;
+        bench.outside.mfma_order = order;
         if !bench.run(TEXT) {
             return;
         }
@@ -67,7 +67,7 @@ fn sequential_is_a_chain_of_fused_multiply_adds_and_pairwise_a_tree() {
 fn cdna3_truncates_products_far_below_the_largest_of_their_eight() {
     let result = |a: &[f32], c: f32| {
         let mut bench = Bench::new();
-        bench.mfma_order = MfmaOrder::Cdna3;
+        bench.outside.mfma_order = MfmaOrder::Cdna3;
         for (k, value) in a.iter().enumerate() {
             bench.v(A + k % 8 / 2)[k / 8 * 16] |= value.to_bits() >> 16 << (16 * (k % 2));
             bench.v(B + k % 8 / 2)[k / 8 * 16] |= 1f32.to_bits() >> 16 << (16 * (k % 2));
