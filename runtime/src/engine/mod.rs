@@ -1,5 +1,6 @@
 //! The engine: a model resident on its GPUs, ready to run tokens.
 
+mod block;
 mod error;
 mod generate;
 mod rank;
@@ -20,10 +21,11 @@ use model::config::Config;
 use model::layout::Layout;
 
 use crate::forward::{Builder, Launches, Logits};
-use crate::graph::{Graph, GraphRank};
+use crate::graph::{Graph, GraphRank, KernelSet};
 use crate::plan::{MemoryPlan, RING_ENTRIES, Sizes};
 use crate::platform::Platform;
 
+pub use block::Block;
 pub use error::EngineError;
 pub use generate::{Finish, Generation, Sampling};
 pub use rank::Rank;
@@ -74,6 +76,19 @@ impl Engine {
     /// # Errors
     /// See [`EngineError`].
     pub fn start(platform: &Platform, checkpoint: &Checkpoint, options: Options) -> Result<Self, EngineError> {
+        Self::start_with(platform, checkpoint, options, &KernelSet::default())
+    }
+
+    /// [`Self::start`] with other code objects than the committed ones.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    pub fn start_with(
+        platform: &Platform,
+        checkpoint: &Checkpoint,
+        options: Options,
+        kernels: &KernelSet<'_>,
+    ) -> Result<Self, EngineError> {
         let config = checkpoint.config().clone();
         let layout = Layout::new(&config, options.devices)?;
         let sizes = Sizes {
@@ -84,7 +99,7 @@ impl Engine {
         };
         let plan = MemoryPlan::new(&config, &layout, sizes);
         let gpus = open_gpus(platform, options.devices)?;
-        let mut ranks = Rank::open_all(&gpus, &plan, &layout, options.patience)?;
+        let mut ranks = Rank::open_all(&gpus, &plan, &layout, options.patience, kernels)?;
         load_weights(checkpoint, &layout, &mut ranks)?;
         let start = Instant::now();
         let logits = if options.all_logits { Logits::All } else { Logits::Last };
@@ -258,7 +273,11 @@ fn build(
 }
 
 /// The first `count` GPUs of the machine.
-fn open_gpus(platform: &Platform, count: usize) -> Result<Vec<Arc<Gpu>>, EngineError> {
+/// Opens the first `count` GPUs of the machine.
+///
+/// # Errors
+/// There are fewer, or one cannot be opened.
+pub(crate) fn open_gpus(platform: &Platform, count: usize) -> Result<Vec<Arc<Gpu>>, EngineError> {
     let topology = platform.process.topology()?;
     if topology.gpus.len() < count {
         let skipped = topology.skipped.iter().map(|(node, reason)| format!("node {node}: {reason}")).collect();

@@ -15,7 +15,7 @@ use model::tensor::{ModelTensor, TensorId};
 use super::error::EngineError;
 use super::transfer::Transfers;
 use crate::forward::RankMemory;
-use crate::graph::Programs;
+use crate::graph::{KernelSet, Programs};
 use crate::plan::MemoryPlan;
 
 /// Timeline signals start here and count down by one a run, so that they need no reset for longer than a GPU lives.
@@ -64,6 +64,7 @@ impl Rank {
         plan: &MemoryPlan,
         layout: &Layout,
         patience: Duration,
+        kernels: &KernelSet<'_>,
     ) -> Result<Vec<Self>, EngineError> {
         let sections = gpus.iter().map(|gpu| Sections::allocate(gpu, plan)).collect::<Result<Vec<_>, _>>()?;
         let peers: Vec<&Arc<Gpu>> = gpus.iter().collect();
@@ -96,18 +97,23 @@ impl Rank {
                     ring: kernels::GpuVa(sections.ring.va().get()),
                     timeout,
                 };
-                Self::open(gpu, memory, sections)
+                Self::open(gpu, memory, sections, kernels)
             })
             .collect()
     }
 
-    fn open(gpu: &Arc<Gpu>, memory: RankMemory, sections: Sections) -> Result<Self, EngineError> {
+    fn open(
+        gpu: &Arc<Gpu>,
+        memory: RankMemory,
+        sections: Sections,
+        kernels: &KernelSet<'_>,
+    ) -> Result<Self, EngineError> {
         let Sections { weights, cache, state, workspace, exchange, ring } = sections;
         Ok(Self {
             queue: AqlQueue::create(gpu, QueueOptions::default())?,
             transfers: Transfers::new(gpu)?,
             timeline: SignalPool::new(gpu, 1)?.take_with_event(TIMELINE_START)?,
-            programs: Programs::load(gpu)?,
+            programs: Programs::load(gpu, kernels)?,
             memory,
             weights,
             exchange,

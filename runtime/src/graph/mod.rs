@@ -18,7 +18,7 @@ use crate::forward::{CollectiveName, KernelLaunch, Launches};
 
 mod programs;
 
-pub use programs::{Programs, ProgramsError};
+pub use programs::{KernelSet, Programs, ProgramsError};
 
 /// Kernel-argument segments start at multiples of this (AMDGPUUsage: 16; a cache line keeps them apart).
 const KERNARG_ALIGN: usize = 64;

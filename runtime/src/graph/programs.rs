@@ -26,31 +26,38 @@ pub struct Programs {
     objects: HashMap<&'static str, GpuVa>,
 }
 
-impl Programs {
-    /// Loads every code object of the `kernels` crate.
-    ///
-    /// # Errors
-    /// See [`ProgramsError`].
-    pub fn load(gpu: &Arc<Gpu>) -> Result<Self, ProgramsError> {
-        Self::load_from(gpu, |object| object.bytes.into())
-    }
+/// Which code objects to load: the committed ones, or in tests others in their place.
+pub struct KernelSet<'a> {
+    /// The code object to load for one of the crate's.
+    pub bytes: &'a dyn Fn(&kernels::CodeObject) -> Vec<u8>,
+    /// The name of one of the crate's kernels in it.
+    pub symbol: &'a dyn Fn(&Kernel) -> String,
+}
 
-    /// Loads every code object, its bytes as `bytes` gives them: for tests with changed code.
+impl Default for KernelSet<'_> {
+    /// The committed code objects.
+    fn default() -> Self {
+        Self { bytes: &|object| object.bytes.to_vec(), symbol: &|kernel| kernel.name.to_string() }
+    }
+}
+
+impl Programs {
+    /// Loads a code object for each of the `kernels` crate.
     ///
     /// # Errors
     /// See [`ProgramsError`].
-    pub fn load_from(gpu: &Arc<Gpu>, bytes: impl Fn(&kernels::CodeObject) -> Vec<u8>) -> Result<Self, ProgramsError> {
+    pub fn load(gpu: &Arc<Gpu>, set: &KernelSet<'_>) -> Result<Self, ProgramsError> {
         let mut programs = HashMap::new();
         for object in kernels::CODE_OBJECTS {
             let program =
-                Program::load(gpu, &bytes(object)).map_err(|error| ProgramsError { name: object.name, error })?;
+                Program::load(gpu, &(set.bytes)(object)).map_err(|error| ProgramsError { name: object.name, error })?;
             programs.insert(object.name, program);
         }
         let mut objects = HashMap::new();
         for kernel in kernels::kernels::ALL {
             let name = kernel.code_object.name;
             let program = &programs[name];
-            let found = program.kernel(kernel.name).map_err(|error| ProgramsError { name, error })?;
+            let found = program.kernel(&(set.symbol)(kernel)).map_err(|error| ProgramsError { name, error })?;
             objects.insert(kernel.name, program.kernel_object(found));
         }
         Ok(Self { _programs: programs.into_values().collect(), objects })
