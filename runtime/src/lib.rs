@@ -11,6 +11,8 @@ pub mod engine;
 pub mod failure;
 pub mod forward;
 pub mod graph;
+pub mod interrupt;
+pub mod loader;
 pub mod perplexity;
 pub mod plan;
 pub mod platform;

@@ -62,6 +62,17 @@ impl Platform {
         return false;
     }
 
+    /// Host memory that the emulated machine's device memory takes; zero on a real one.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn touched_bytes(&self) -> std::io::Result<u64> {
+        #[cfg(feature = "mock")]
+        return self.mock.as_ref().map_or(Ok(0), |mock| mock.touched_bytes());
+        #[cfg(not(feature = "mock"))]
+        return Ok(0);
+    }
+
     fn open_host() -> Result<Self, Failure> {
         let system: Arc<dyn System> = Arc::new(driver::linux::Linux);
         let process = Process::open(system).map_err(|error| {

@@ -172,6 +172,15 @@ impl Allocations {
         Ok(())
     }
 
+    /// Host memory that the allocations take, the client's own apart.
+    pub(super) fn touched(&self) -> io::Result<u64> {
+        let own = self.by_handle.values().filter_map(|allocation| match &allocation.backing {
+            Backing::Own { memory, .. } | Backing::HdpFlush(memory) => Some(memory),
+            Backing::Client(_) | Backing::Doorbells(_) => None,
+        });
+        own.map(HostMemory::touched).sum()
+    }
+
     /// Whether `bytes` bytes from `va` on are exactly one allocation mapped on `gpu` (`kfd_queue_buffer_get`).
     pub(super) fn is_exact_buffer(&self, gpu: usize, va: u64, bytes: u64) -> bool {
         self.by_handle.values().any(|a| a.va == va && a.bytes == bytes && a.mapped_on.contains(&gpu))

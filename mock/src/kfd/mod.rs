@@ -94,6 +94,14 @@ impl Mock {
         &self.machine.shared.counters
     }
 
+    /// Host memory that device memory takes: what of it has been touched so far, in whole pages.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn touched_bytes(&self) -> io::Result<u64> {
+        self.process().allocations.touched()
+    }
+
     /// Faults since the start, in words, oldest first.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {

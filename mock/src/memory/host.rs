@@ -69,6 +69,23 @@ impl HostMemory {
         unsafe { self.move_to(to) }
     }
 
+    /// How many of the bytes take host memory: those that have been touched, rounded out to whole (huge) pages.
+    pub(crate) fn touched(&self) -> io::Result<u64> {
+        const STEP: usize = 1 << 30;
+        let mut pages = vec![0_u8; STEP / PAGE as usize];
+        let mut touched = 0;
+        for from in (0..self.bytes).step_by(STEP) {
+            let bytes = STEP.min(self.bytes - from);
+            let answer = &mut pages[..bytes.div_ceil(PAGE as usize)];
+            // SAFETY: the range is part of this mapping, and `answer` has a byte for each of its pages.
+            if unsafe { libc::mincore(self.at.as_ptr().add(from).cast(), bytes, answer.as_mut_ptr()) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            touched += answer.iter().filter(|page| **page & 1 != 0).count() as u64 * PAGE;
+        }
+        Ok(touched)
+    }
+
     fn advise(&self) {
         // Best effort: without huge pages the memory is only slower.
         // SAFETY: the range is this mapping; the advice changes no content.
@@ -194,6 +211,15 @@ mod tests {
     fn large_memory_starts_at_a_huge_page() {
         let memory = HostMemory::new(5 << 20).unwrap();
         assert_eq!(memory.at() as usize % HUGE_PAGE, 0);
+    }
+
+    #[test]
+    fn memory_counts_as_touched_only_where_it_was() {
+        let memory = HostMemory::new(64 << 20).unwrap();
+        assert_eq!(memory.touched().unwrap(), 0);
+        // SAFETY: the mapping is fresh and longer than the offset.
+        unsafe { memory.at().add(32 << 20).write(1) };
+        assert!((PAGE..=HUGE_PAGE as u64).contains(&memory.touched().unwrap()));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod devices;
 #[cfg(feature = "mock")]
 mod exec;
+mod load;
 mod model;
 mod perplexity;
 mod run;
@@ -34,6 +35,8 @@ MOCKKFD=1 runs on an emulated machine of eight MI350X.";
 enum Command {
     /// List the GPUs of the machine.
     Devices,
+    /// Load a model's weights, and say how fast.
+    Load(load::Arguments),
     /// Load a model and answer with it.
     Run(run::Arguments),
     /// Measure how well a model predicts given documents.
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
 fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.command {
         Command::Devices => devices::run(arguments.json),
+        Command::Load(load) => load::run(load, arguments.json),
         Command::Run(run) => run::run(run, arguments.json),
         Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
         #[cfg(feature = "mock")]

@@ -40,23 +40,39 @@ const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/k3
 impl ModelArguments {
     /// The folder of the model.
     pub(super) fn folder(&self, platform: &Platform) -> Result<PathBuf, Failure> {
+        self.folder_on(platform.is_emulated())
+    }
+
+    /// The folder of the model, on an emulated machine or not.
+    pub(super) fn folder_on(&self, emulated: bool) -> Result<PathBuf, Failure> {
         match &self.model {
             Some(folder) => Ok(folder.clone()),
-            None if platform.is_emulated() => Ok(BUNDLED.into()),
+            None if emulated => Ok(BUNDLED.into()),
             None => Err(Failure::Input("which model? Give --model DIR or set KIMI_HCQ_MODEL".into())),
         }
     }
 
-    /// Reads everything about the model that is not weights.
-    pub(super) fn open(&self, platform: &Platform) -> Result<(Checkpoint, Tokenizer), Failure> {
-        let folder = self.folder(platform)?;
-        let config = Config::read(&folder).map_err(Failure::input)?;
+    /// Tokens of a prefill run.
+    pub(super) fn chunk(&self) -> u32 {
+        self.chunk.min(self.max_context)
+    }
+
+    /// That the model was made for so much context.
+    pub(super) fn check_context(&self, config: &Config) -> Result<(), Failure> {
         if self.max_context as usize > config.max_context {
             return Err(Failure::Input(format!(
                 "--max-context {} is more than the model's {}",
                 self.max_context, config.max_context
             )));
         }
+        Ok(())
+    }
+
+    /// Reads everything about the model that is not weights.
+    pub(super) fn open(&self, platform: &Platform) -> Result<(Checkpoint, Tokenizer), Failure> {
+        let folder = self.folder(platform)?;
+        let config = Config::read(&folder).map_err(Failure::input)?;
+        self.check_context(&config)?;
         let checkpoint = Checkpoint::open(&folder, &config).map_err(Failure::input)?;
         let tokenizer = Tokenizer::read(&folder, &config).map_err(Failure::input)?;
         Ok((checkpoint, tokenizer))
@@ -72,7 +88,7 @@ impl ModelArguments {
         let options = Options {
             devices: self.devices,
             max_context: self.max_context,
-            chunk: self.chunk.min(self.max_context),
+            chunk: self.chunk(),
             all_logits,
             ..Options::default()
         };

@@ -3,10 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use driver::packets::EncodeError;
 use driver::signal::{self, WaitError};
 use driver::{event, memory, queue};
 
 use super::reader::RingError;
+use crate::failure::Failure;
 
 /// Why a load failed. Nothing writes to the arenas any more when one of these is returned.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +102,9 @@ pub enum LoadError {
     /// A copy queue.
     #[error(transparent)]
     Queue(#[from] queue::Error),
+    /// A packet cannot be written.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
     /// A signal.
     #[error(transparent)]
     Signal(#[from] signal::Error),
@@ -114,14 +119,6 @@ pub enum LoadError {
     Interrupted,
 }
 
-impl LoadError {
-    /// Whether a GPU is to blame.
-    #[must_use]
-    pub fn is_gpu_fault(&self) -> bool {
-        matches!(self, Self::WaitForCopies(_) | Self::GpuEvent(_))
-    }
-}
-
 /// What to do about a failed read.
 fn read_advice(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
@@ -130,5 +127,16 @@ fn read_advice(error: &io::Error) -> &'static str {
         Some(libc::ENOMEM | libc::EAGAIN) => "the kernel has no memory for the read: load with a smaller --depth",
         Some(libc::ESTALE | libc::ENOTCONN | libc::ETIMEDOUT) => "the network file system lost the file",
         _ => "see dmesg",
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Interrupted => Self::Interrupted,
+            LoadError::Option { .. } => Self::input(error),
+            LoadError::WaitForCopies(_) | LoadError::GpuEvent(_) => Self::gpu(error),
+            _ => Self::run(error),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
@@ -82,11 +82,6 @@ impl ShardFile {
         _ = posix_fadvise(&self.file, offset, bytes, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
     }
 
-    /// One plain read, for what a ring is not worth.
-    pub(crate) fn read_at(&self, to: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_at(to, offset)
-    }
-
     /// That the file is what it was when it was opened.
     pub(crate) fn check_unchanged(&self) -> Result<(), LoadError> {
         let fail = |source| LoadError::OpenShard { path: self.path.clone(), source };
@@ -117,9 +112,10 @@ impl ShardFile {
 
 /// With O_DIRECT, or without where the file system has none.
 fn open(path: &Path) -> io::Result<(File, bool)> {
-    let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT | libc::O_NONBLOCK).open(path);
-    match direct {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((File::open(path)?, false)),
+    // O_NONBLOCK so that a FIFO is opened, and then refused, rather than waited for.
+    let open = |flags| OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path);
+    match open(libc::O_DIRECT) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((open(0)?, false)),
         other => Ok((other?, true)),
     }
 }
@@ -146,6 +142,8 @@ pub(crate) fn direct_alignment(file: &File) -> io::Result<Option<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     fn shard(content: &[u8]) -> (tempfile::TempDir, PathBuf) {
@@ -199,7 +197,7 @@ mod tests {
         let mut shard = ShardFile::open(&path, 5).unwrap();
         shard.make_buffered().unwrap();
         let mut bytes = [0; 3];
-        assert_eq!(shard.read_at(&mut bytes, 1).unwrap(), 3);
+        assert_eq!(shard.file.read_at(&mut bytes, 1).unwrap(), 3);
         assert_eq!(&bytes, b"234");
         assert!(!shard.is_direct());
     }

@@ -1,20 +1,20 @@
-//! Brings a checkpoint's weights to where the layout wants them, at the speed of the disks.
+//! Brings a checkpoint's weights to where the layout wants them, as fast as the disks give them.
 //!
 //! ```text
-//! shard files --- reader (io_uring, O_DIRECT) ---> staging slots --- SDMA, one queue a GPU ---> weight arenas
+//! shards --- reader (io_uring, O_DIRECT) ---> staging slots --- SDMA, a queue a GPU ---> weight arenas
 //! ```
 //!
-//! A [`Plan`] cuts the files into reads. A few of them are in flight at any time, each into a slot of one pinned,
-//! huge-page staging buffer that the kernel's block layer and every GPU reach. When a read is complete, the copies that
-//! its bytes need are queued on the GPUs that own them while the next reads go on; when the last of these copies is done,
-//! the slot takes the next read. Nothing else is kept: host memory does not grow with the checkpoint.
+//! The plan cuts the shards into reads. A few of them are in flight at any time, each into a slot of one pinned huge-page
+//! buffer that the block layer and every GPU reach. When a read is complete, the copies its bytes need are queued on the
+//! GPUs that own them while the next reads go on; when the last of these copies has arrived, the slot takes another read.
+//! Nothing else is kept: host memory does not grow with the checkpoint, and each byte is read once.
 //!
-//! Each byte of the files is read once. A loader that is stopped, by an error or by its user, waits for what it has
-//! started and leaves nothing half-owned behind.
+//! A load that fails or is cancelled waits for what it has started: nothing writes to the arenas after it has returned.
 
 mod copy;
 mod error;
 mod file;
+mod memory;
 mod options;
 mod pipeline;
 mod plan;
@@ -22,49 +22,54 @@ mod progress;
 mod reader;
 mod report;
 mod staging;
+mod stream;
+#[cfg(all(test, feature = "mock"))]
+mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use driver::Gpu;
+use driver::address::Bytes;
 use driver::memory::Buffer;
 use model::{Checkpoint, Layout};
+use nix::sys::resource::{UsageWho, getrusage};
 
 use copy::{Copier, Discard, SdmaCopier};
 pub use error::LoadError;
 use file::ShardFile;
+pub use memory::peak_rss_bytes;
 pub use options::{Options, ReaderChoice};
-use pipeline::Pipeline;
-pub use plan::{ModelPlacement, Placement, Plan};
+use pipeline::{Parts, Pipeline, Stopped};
+use plan::{Cursor, ModelWeights, Weights};
 pub use progress::{Progress, Silent};
 pub use reader::{ReaderKind, RingError};
 pub use report::{LoadReport, StageTimes};
 use staging::Staging;
+use stream::Stream;
 
-/// Loads the weights of `checkpoint` into `arenas`: `arenas[rank]`, of at least [`Layout::arena_bytes`] bytes, becomes the
-/// weight arena of that rank on `gpus[rank]`. Returns when all of them are there.
+/// Loads the weights of `checkpoint`. `arenas[rank]`, memory of `gpus[rank]` with at least [`Layout::arena_bytes`] bytes,
+/// becomes the weight arena of that rank. When this returns, all of them are complete.
 ///
 /// # Errors
-/// See [`LoadError`]. The arenas then hold part of the weights, and nothing writes to them any more.
+/// See [`LoadError`]. The arenas then hold some of the weights.
 pub fn load(
     checkpoint: &Checkpoint,
     layout: &Layout,
     gpus: &[Arc<Gpu>],
-    arenas: &[Buffer],
+    arenas: &[&Buffer],
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
     let start = Instant::now();
-    let placement = ModelPlacement::new(checkpoint, layout);
-    let plan = Plan::of_checkpoint(checkpoint, layout, options.limit_layers);
     check_arenas(layout, gpus, arenas)?;
-    run(&plan, &placement, start, options, progress, |_| {
-        let staging = Staging::shared(&gpus[0], gpus, options.staging)?;
-        Ok((staging, Target::Gpus { gpus, arenas }))
-    })
+    let weights = ModelWeights::new(checkpoint, layout, options.limit_layers);
+    let target = Target::Arenas { gpus, arenas };
+    run(&weights, target, options, progress, start)
 }
 
-/// Reads what [`load`] would, but copies it nowhere: for machines without GPUs, and to measure disks.
+/// Reads and plans what [`load`] would for `layout`, and copies it nowhere: for machines without GPUs.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -75,7 +80,116 @@ pub fn read_only(
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
     let start = Instant::now();
-    let placement = ModelPlacement::new(checkpoint, layout);
-    let plan = Plan::of_checkpoint(checkpoint, layout, options.limit_layers);
-    run(&plan, &placement, start, options, progress, |_| Ok((Staging::host(options.staging)?, Target::Nowhere)))
+    let weights = ModelWeights::new(checkpoint, layout, options.limit_layers);
+    run(&weights, Target::Nowhere { ranks: layout.ranks() }, options, progress, start)
+}
+
+/// Where the weights go.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Arenas { gpus: &'a [Arc<Gpu>], arenas: &'a [&'a Buffer] },
+    Nowhere { ranks: usize },
+}
+
+fn check_arenas(layout: &Layout, gpus: &[Arc<Gpu>], arenas: &[&Buffer]) -> Result<(), LoadError> {
+    let ranks = layout.ranks();
+    if gpus.len() != ranks || arenas.len() != ranks {
+        return Err(LoadError::CountArenas { ranks, gpus: gpus.len(), arenas: arenas.len() });
+    }
+    let needed = layout.arena_bytes();
+    match arenas.iter().map(|arena| arena.len().get()).enumerate().find(|(_, bytes)| *bytes < needed) {
+        Some((rank, bytes)) => Err(LoadError::FitArena { rank, bytes, needed }),
+        None => Ok(()),
+    }
+}
+
+fn run(
+    weights: &dyn Weights,
+    target: Target<'_>,
+    options: &Options,
+    progress: &dyn Progress,
+    start: Instant,
+) -> Result<LoadReport, LoadError> {
+    let cpu_before = thread_cpu();
+    let opened = weights.files().iter().map(|file| ShardFile::open(&file.path, file.len));
+    let mut files = opened.collect::<Result<Vec<_>, _>>()?;
+    let streams = streams(weights, &files);
+    let (disks, depth, block) = (streams.len(), options.depth, options.block.get());
+    options.check(files.iter().map(ShardFile::alignment).max().unwrap_or(1), disks)?;
+    // A small model does not need all of it. No file takes more blocks than its bytes fill, and one at either end.
+    let blocks = weights.files().iter().map(|file| file.len / block + 2).sum::<u64>();
+    let bytes = Bytes::new(options.staging.get().min(blocks * block));
+    let staging = match target {
+        Target::Arenas { gpus, .. } => Staging::shared(gpus, bytes)?,
+        Target::Nowhere { .. } => Staging::host(bytes)?,
+    };
+    let mut reader = reader::open(options.reader, &files, &staging, depth * disks, progress)?;
+    let (mut copier, ranks): (Box<dyn Copier>, _) = match target {
+        Target::Arenas { gpus, arenas } => {
+            (Box::new(SdmaCopier::new(gpus, arenas, staging.va(), progress)?), gpus.len())
+        }
+        Target::Nowhere { ranks } => (Box::new(Discard), ranks),
+    };
+    let planned = start.elapsed();
+    progress.begin(weights.bytes());
+    let (files_mut, reader_mut, copier_mut) = (&mut files, &mut *reader, &mut *copier);
+    let parts = Parts {
+        weights,
+        files: files_mut,
+        streams,
+        staging: &staging,
+        reader: reader_mut,
+        copier: copier_mut,
+        progress,
+        ranks,
+        block,
+        depth,
+    };
+    match Pipeline::new(parts).run() {
+        Ok(counts) => Ok(LoadReport {
+            reader: reader.kind(),
+            files: files.len(),
+            buffered_files: files.iter().filter(|file| !file.is_direct()).count(),
+            disks,
+            bytes_read: counts.bytes_read,
+            weight_bytes: counts.weight_bytes,
+            bytes_per_rank: counts.bytes_per_rank,
+            reads: counts.reads,
+            resubmitted: counts.resubmitted,
+            elapsed: start.elapsed(),
+            stages: StageTimes { plan: planned, ..counts.stages },
+            cpu: thread_cpu().saturating_sub(cpu_before) + reader.worker_cpu(),
+            block,
+            depth,
+        }),
+        Err(Stopped { error, reads_in_flight }) => {
+            // The queues go first: then no engine reads the staging memory.
+            drop(copier);
+            if reads_in_flight > 0 {
+                tracing::warn!(
+                    reads_in_flight,
+                    "reads do not end; their memory and files are kept until the process ends"
+                );
+                std::mem::forget(reader);
+                std::mem::forget((staging, files));
+            }
+            Err(*error)
+        }
+    }
+}
+
+/// The files of each disk, in their order.
+fn streams(weights: &dyn Weights, files: &[ShardFile]) -> Vec<Stream> {
+    let mut disks: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (number, file) in files.iter().enumerate().filter(|(number, _)| !weights.files()[*number].extents.is_empty()) {
+        disks.entry(file.device()).or_default().push(number);
+    }
+    disks.into_values().map(|files| Stream::new(Cursor::new(files))).collect()
+}
+
+/// Processor time of the calling thread.
+fn thread_cpu() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
+    let microseconds = |time: nix::sys::time::TimeVal| time.tv_sec() as u64 * 1_000_000 + time.tv_usec() as u64;
+    Duration::from_micros(microseconds(usage.user_time()) + microseconds(usage.system_time()))
 }

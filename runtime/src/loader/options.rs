@@ -2,6 +2,15 @@
 
 use driver::address::Bytes;
 
+use super::LoadError;
+
+/// Reads and slots are multiples of a page.
+const PAGE: u64 = 4096;
+/// Longest read: the block layer cuts longer ones into pieces anyway.
+const MOST_BLOCK: u64 = 64 << 20;
+/// Most reads in flight for a disk.
+const MOST_DEPTH: usize = 1024;
+
 /// Which way to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReaderChoice {
@@ -38,5 +47,27 @@ impl Default for Options {
             staging: Bytes::new(64 << 20),
             limit_layers: None,
         }
+    }
+}
+
+impl Options {
+    /// That the numbers go together, for files whose reads must be aligned to `alignment` and that lie on `disks` disks.
+    pub(super) fn check(&self, alignment: u64, disks: usize) -> Result<(), LoadError> {
+        let block = self.block.get();
+        let refuse = |what, value, limit| Err(LoadError::Option { what, value, limit });
+        if block == 0 || !block.is_multiple_of(PAGE) || block > MOST_BLOCK {
+            return refuse("a block size", block, "it must be a multiple of 4 KiB and at most 64 MiB");
+        }
+        if !block.is_multiple_of(alignment) {
+            return refuse("a block size", block, "the disk demands larger, or otherwise aligned, reads");
+        }
+        if self.depth == 0 || self.depth > MOST_DEPTH {
+            return refuse("a depth", self.depth as u64, "it must be 1 to 1024");
+        }
+        // With a slot more than can be in flight, copies and reads of a full pipeline overlap.
+        if self.staging.get() / block <= (self.depth * disks) as u64 {
+            return refuse("a staging buffer", self.staging.get(), "it must hold more blocks than reads are in flight");
+        }
+        Ok(())
     }
 }

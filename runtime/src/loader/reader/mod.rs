@@ -79,6 +79,11 @@ pub(crate) unsafe trait Reader {
     /// Makes sure that reads taken on are on their way.
     fn flush(&mut self) -> io::Result<()>;
 
+    /// Processor time of threads of its own, so far.
+    fn worker_cpu(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Appends completions; waits for the first for `limit` at most, or until a signal arrives.
     fn wait(&mut self, limit: Duration, done: &mut Vec<Completion>) -> io::Result<()>;
 }

@@ -5,6 +5,9 @@ use std::io;
 /// Where the kernel says who may use io_uring: 0 everyone, 1 privileged processes and a group, 2 nobody.
 const DISABLED_FILE: &str = "/proc/sys/kernel/io_uring_disabled";
 
+/// The kernel's version.
+const RELEASE_FILE: &str = "/proc/sys/kernel/osrelease";
+
 /// Why there is no ring.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -58,7 +61,7 @@ fn setup_advice(error: &io::Error, disabled: Option<&str>) -> String {
         }
         (Some(libc::ENOSYS), _) => format!(
             "kernel {} has no io_uring (CONFIG_IO_URING), or a sandbox hides it",
-            nix::sys::utsname::uname().map_or_else(|_| "?".into(), |name| name.release().display().to_string())
+            std::fs::read_to_string(RELEASE_FILE).unwrap_or_default().trim()
         ),
         (Some(libc::ENOMEM), _) => "no memory for the ring: raise the limit on locked memory (ulimit -l)".into(),
         (Some(libc::EMFILE | libc::ENFILE), _) => "too many open files: raise the limit (ulimit -n)".into(),

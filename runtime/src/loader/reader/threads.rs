@@ -1,12 +1,14 @@
 //! Threads that call pread: for hosts without io_uring.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::{Completion, Read, Reader, ReaderKind};
+use crate::loader::thread_cpu;
 
 /// More threads than this gain nothing on any disk: pread on 2 MiB pages saturates it with a few.
 const MOST_THREADS: usize = 32;
@@ -21,6 +23,8 @@ unsafe impl Send for Task {}
 pub(crate) struct Threads {
     tasks: Sender<Task>,
     done: Receiver<Completion>,
+    /// Processor time of the threads in microseconds, up to each one's last read.
+    cpu: Arc<AtomicU64>,
 }
 
 impl Threads {
@@ -28,21 +32,26 @@ impl Threads {
     pub(crate) fn new(in_flight: usize) -> io::Result<Self> {
         let (tasks, queue) = channel::<Task>();
         let (report, done) = channel();
-        let queue = Arc::new(Mutex::new(queue));
+        let (queue, cpu) = (Arc::new(Mutex::new(queue)), Arc::new(AtomicU64::new(0)));
         for number in 0..in_flight.clamp(1, MOST_THREADS) {
-            let (queue, report) = (queue.clone(), report.clone());
+            let (queue, report, cpu) = (queue.clone(), report.clone(), cpu.clone());
             thread::Builder::new().name(format!("pread-{number}")).spawn(move || {
+                let mut counted = Duration::ZERO;
                 loop {
                     // A panic elsewhere leaves the receiver whole.
                     let task = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(Task(read)) = task else { return };
-                    if report.send(Completion { token: read.token, result: pread(&read) }).is_err() {
+                    let result = pread(&read);
+                    let used = thread_cpu();
+                    cpu.fetch_add(used.saturating_sub(counted).as_micros() as u64, Ordering::Relaxed);
+                    counted = used;
+                    if report.send(Completion { token: read.token, result }).is_err() {
                         return;
                     }
                 }
             })?;
         }
-        Ok(Self { tasks, done })
+        Ok(Self { tasks, done, cpu })
     }
 }
 
@@ -61,6 +70,10 @@ unsafe impl Reader for Threads {
 
     unsafe fn submit(&mut self, read: Read) -> io::Result<()> {
         self.tasks.send(Task(read)).map_err(|_| io::Error::other("every reading thread has ended"))
+    }
+
+    fn worker_cpu(&self) -> Duration {
+        Duration::from_micros(self.cpu.load(Ordering::Relaxed))
     }
 
     fn flush(&mut self) -> io::Result<()> {

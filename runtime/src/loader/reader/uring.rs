@@ -140,14 +140,58 @@ impl Uring<'_> {
 /// was not submitted stays in the queue for the next call.
 fn passing(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Err(error)
-            if matches!(
-                error.raw_os_error(),
-                Some(libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY)
-            ) =>
-        {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY)) => {
             Ok(())
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use driver::address::Bytes;
+
+    use super::*;
+    use crate::loader::Silent;
+
+    /// Rings are forbidden in many containers.
+    fn ring<'a>(files: &[ShardFile], staging: &'a Staging) -> Option<Uring<'a>> {
+        match Uring::new(files, staging, 4, &Silent) {
+            Err(RingError::Setup { .. }) => None,
+            other => Some(other.unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_ring_does_nothing_but_read_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shard");
+        std::fs::write(&path, [7; 4096]).unwrap();
+        let files = [ShardFile::open(&path, 4096).unwrap()];
+        let staging = Staging::host(Bytes::new(1 << 20)).unwrap();
+        let Some(mut ring) = ring(&files, &staging) else { return };
+
+        let read = Read { token: 1, file: 0, fd: files[0].fd(), offset: 0, to: staging.pointer(), bytes: 4096 };
+        // SAFETY: the staging memory is longer than the read, and the test waits for its end.
+        unsafe { ring.submit(read) }.unwrap();
+        let by_descriptor = opcode::ReadFixed::new(Fd(read.fd), read.to.as_ptr(), 4096, 0).build().user_data(2);
+        let write = opcode::WriteFixed::new(Fixed(0), read.to.as_ptr(), 4096, 0).build().user_data(3);
+        for entry in [by_descriptor, write, opcode::Nop::new().build().user_data(4)] {
+            // SAFETY: the memory outlives the operations, all of which the ring refuses.
+            unsafe { ring.ring.submission().push(&entry) }.unwrap();
+        }
+        let mut done = Vec::new();
+        while done.len() < 4 {
+            ring.wait(Duration::from_secs(1), &mut done).unwrap();
+        }
+        done.sort_by_key(|completion| completion.token);
+        let results: Vec<_> = done.into_iter().map(|c| c.result.map_err(|error| error.raw_os_error())).collect();
+        let refused = Err(Some(libc::EACCES));
+        assert_eq!(results, [Ok(4096), refused, refused, refused]);
+        // SAFETY: the read has ended.
+        assert_eq!(unsafe { staging.pointer().read() }, 7);
+
+        let more = ring.ring.submitter().register_files_update(0, &[0]);
+        assert_eq!(more.unwrap_err().raw_os_error(), Some(libc::EACCES));
     }
 }
