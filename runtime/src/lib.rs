@@ -9,6 +9,7 @@ pub mod case;
 pub mod cli;
 pub mod engine;
 pub mod failure;
+pub mod fixture;
 pub mod forward;
 pub mod graph;
 pub mod interrupt;

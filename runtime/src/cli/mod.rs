@@ -6,6 +6,7 @@
 mod devices;
 #[cfg(feature = "mock")]
 mod exec;
+mod fixture;
 mod load;
 mod model;
 mod perplexity;
@@ -35,6 +36,9 @@ MOCKKFD=1 runs on an emulated machine of eight MI350X.";
 enum Command {
     /// List the GPUs of the machine.
     Devices,
+    /// Make a checkpoint folder for tests and measurements.
+    #[command(subcommand)]
+    Fixture(fixture::Fixture),
     /// Load a model's weights, and say how fast.
     Load(load::Arguments),
     /// Load a model and answer with it.
@@ -79,6 +83,7 @@ pub fn main() -> ExitCode {
 fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.command {
         Command::Devices => devices::run(arguments.json),
+        Command::Fixture(fixture) => fixture::run(fixture, arguments.json),
         Command::Load(load) => load::run(load, arguments.json),
         Command::Run(run) => run::run(run, arguments.json),
         Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
