@@ -20,14 +20,15 @@ pub(super) fn run(cx: &mut Cx<'_>) {
         if cx.w.mode.skips_vector() && class.is_some_and(is_vector) {
             continue;
         }
-        // SAFETY: as in `exec::run`; an indexed micro names registers within the same limits.
-        match (inst, class) {
+        let indexed = match (inst, class) {
             (Some(inst), Some(Class::Valu | Class::Transcendental)) if cx.w.mode.indexes_vgprs() => {
-                if let Some(m) = indexed(cx, m, inst) {
-                    unsafe { (m.run)(cx, &m) };
-                }
+                indexed(cx, m, inst)
             }
-            _ => unsafe { (m.run)(cx, m) },
+            _ => Some(*m),
+        };
+        if let Some(m) = indexed {
+            // SAFETY: as in `exec::run`; an indexed micro names registers within the same limits.
+            unsafe { (m.run)(cx, &m) };
         }
     }
 }

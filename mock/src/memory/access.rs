@@ -75,7 +75,7 @@ impl fmt::Display for MemoryFault {
 /// One GPU's sight of memory: checked translation, with the last mapping remembered.
 ///
 /// A `View` borrows the page map, so no mapping can go away while it lives.
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     map: &'a PageMap,
     last: Mapping,
 }
@@ -91,15 +91,8 @@ const NOWHERE: Mapping = Mapping {
 
 impl<'a> View<'a> {
     /// A view of `map`.
-    #[must_use]
-    pub fn new(map: &'a PageMap) -> Self {
+    pub(crate) fn new(map: &'a PageMap) -> Self {
         Self { map, last: NOWHERE }
-    }
-
-    /// The page map behind the view.
-    #[must_use]
-    pub fn page_map(&self) -> &'a PageMap {
-        self.map
     }
 
     /// Host address of the `bytes` bytes at `va`, all of which lie in one mapping that allows `kind`.
@@ -107,7 +100,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// The fault that the GPU's MMU would raise.
     #[inline]
-    pub fn resolve(&mut self, va: u64, bytes: u64, kind: AccessKind) -> Result<*mut u8, MemoryFault> {
+    pub(crate) fn resolve(&mut self, va: u64, bytes: u64, kind: AccessKind) -> Result<*mut u8, MemoryFault> {
         let inside = va >= self.last.start && va < self.last.end && bytes <= self.last.end - va;
         if !inside {
             self.last = self.map.mappings()[self.map.find(va, bytes, kind)?];
@@ -126,7 +119,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// The fault that the access raises.
     #[inline]
-    pub fn read_u32(&mut self, va: u64) -> Result<u32, MemoryFault> {
+    pub(crate) fn read_u32(&mut self, va: u64) -> Result<u32, MemoryFault> {
         let host = self.resolve_aligned(va, 4, AccessKind::Read)?;
         // SAFETY: `resolve` gave four mapped bytes, aligned to four; device memory is shared, hence the atomic access.
         Ok(unsafe { AtomicU32::from_ptr(host.cast()) }.load(Ordering::Acquire))
@@ -137,7 +130,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// The fault that the access raises.
     #[inline]
-    pub fn write_u32(&mut self, va: u64, value: u32) -> Result<(), MemoryFault> {
+    pub(crate) fn write_u32(&mut self, va: u64, value: u32) -> Result<(), MemoryFault> {
         let host = self.resolve_aligned(va, 4, AccessKind::Write)?;
         // SAFETY: as in `read_u32`.
         unsafe { AtomicU32::from_ptr(host.cast()) }.store(value, Ordering::Release);
@@ -149,7 +142,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// The fault that the access raises.
     #[inline]
-    pub fn read_u64(&mut self, va: u64) -> Result<u64, MemoryFault> {
+    pub(crate) fn read_u64(&mut self, va: u64) -> Result<u64, MemoryFault> {
         let host = self.resolve_aligned(va, 8, AccessKind::Read)?;
         // SAFETY: as in `read_u32`, with eight bytes.
         Ok(unsafe { AtomicU64::from_ptr(host.cast()) }.load(Ordering::Acquire))
@@ -160,7 +153,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// The fault that the access raises.
     #[inline]
-    pub fn write_u64(&mut self, va: u64, value: u64) -> Result<(), MemoryFault> {
+    pub(crate) fn write_u64(&mut self, va: u64, value: u64) -> Result<(), MemoryFault> {
         let host = self.resolve_aligned(va, 8, AccessKind::Write)?;
         // SAFETY: as in `read_u32`, with eight bytes.
         unsafe { AtomicU64::from_ptr(host.cast()) }.store(value, Ordering::Release);
@@ -171,7 +164,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// The fault that the access raises.
-    pub fn atomic_u32(&mut self, va: u64) -> Result<&'a AtomicU32, MemoryFault> {
+    pub(crate) fn atomic_u32(&mut self, va: u64) -> Result<&'a AtomicU32, MemoryFault> {
         let host = self.resolve_aligned(va, 4, AccessKind::Write)?;
         // SAFETY: four mapped, aligned bytes that stay mapped while the page map is borrowed (`'a`).
         Ok(unsafe { AtomicU32::from_ptr(host.cast()) })
@@ -181,7 +174,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// The fault that the access raises.
-    pub fn atomic_u64(&mut self, va: u64) -> Result<&'a AtomicU64, MemoryFault> {
+    pub(crate) fn atomic_u64(&mut self, va: u64) -> Result<&'a AtomicU64, MemoryFault> {
         let host = self.resolve_aligned(va, 8, AccessKind::Write)?;
         // SAFETY: as in `atomic_u32`, with eight bytes.
         Ok(unsafe { AtomicU64::from_ptr(host.cast()) })
@@ -191,7 +184,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// The fault that the access raises; what lies before it may have been copied.
-    pub fn read_bytes(&mut self, va: u64, into: &mut [u8]) -> Result<(), MemoryFault> {
+    pub(crate) fn read_bytes(&mut self, va: u64, into: &mut [u8]) -> Result<(), MemoryFault> {
         let whole = match self.resolve(va, into.len() as u64, AccessKind::Read) {
             Ok(host) => {
                 // SAFETY: `resolve` gave `into.len()` mapped bytes; `into` is the caller's own memory, so they can't
@@ -211,7 +204,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// The fault that the access raises; what lies before it may have been written.
-    pub fn write_bytes(&mut self, va: u64, from: &[u8]) -> Result<(), MemoryFault> {
+    pub(crate) fn write_bytes(&mut self, va: u64, from: &[u8]) -> Result<(), MemoryFault> {
         let whole = match self.resolve(va, from.len() as u64, AccessKind::Write) {
             Ok(host) => {
                 // SAFETY: as in `read_bytes`.
@@ -236,7 +229,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// The first fault; what lies before it has been copied.
-    pub fn copy(&mut self, mut from: u64, mut to: u64, mut bytes: u64) -> Result<(), MemoryFault> {
+    pub(crate) fn copy(&mut self, mut from: u64, mut to: u64, mut bytes: u64) -> Result<(), MemoryFault> {
         while bytes > 0 {
             let step = bytes.min(self.run_length(from, AccessKind::Read)?).min(self.run_length(to, AccessKind::Write)?);
             let source = self.resolve(from, step, AccessKind::Read)?;
@@ -252,7 +245,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// The first fault; what lies before it has been filled.
-    pub fn fill_u32(&mut self, at: u64, bytes: u64, value: u32) -> Result<(), MemoryFault> {
+    pub(crate) fn fill_u32(&mut self, at: u64, bytes: u64, value: u32) -> Result<(), MemoryFault> {
         (at..at + bytes).step_by(4).try_for_each(|at| self.write_u32(at, value))
     }
 

@@ -7,5 +7,6 @@ mod access;
 pub(crate) mod host;
 mod page_map;
 
-pub use access::{AccessKind, MemoryFault, MemoryFaultReason, View};
+pub(crate) use access::View;
+pub use access::{AccessKind, MemoryFault, MemoryFaultReason};
 pub(crate) use page_map::{AllocationId, Mapping, PageMap};

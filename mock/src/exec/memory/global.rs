@@ -1,21 +1,39 @@
-//! Global memory: an address in a register pair, or a base in SGPRs and a 32-bit offset in a register.
+//! Global and flat memory: an address in a register pair, or (global only) a base in SGPRs and a 32-bit offset in a register.
 
+use driver::address::{Bytes, GpuVa};
+
+use super::scratch;
 use super::space::{Place, Space};
-use super::transfer::Plan;
+use super::transfer::{Plan, lanes};
 use crate::exec::{Cx, Micro, SrcKind, WaveFault};
 use crate::memory::{AccessKind, MemoryFault, MemoryFaultReason};
-use crate::wave::{LANES, Vreg};
+use crate::wave::Vreg;
 
 /// High dword of the addresses in the LDS aperture (KFD puts it at 1 << 48, of 4 GiB).
-pub(super) const SHARED_APERTURE: u32 = 1 << 16;
+const SHARED_APERTURE: u32 = 1 << 16;
 /// High dword of the addresses in the scratch aperture (at 2 << 48, of 4 GiB).
-pub(super) const PRIVATE_APERTURE: u32 = 2 << 16;
+const PRIVATE_APERTURE: u32 = 2 << 16;
 
+/// `Micro::aux` of a flat instruction: addresses in the apertures are the workgroup's LDS and the lane's scratch. Global
+/// instructions must not go there.
+pub(super) const FLAT: u32 = 1 << 8;
+
+/// Global and flat instructions, which differ at the apertures only.
 pub(super) struct Global;
+
+/// What an address means.
+enum Meaning {
+    Memory(u64),
+    /// Byte address in the workgroup's LDS.
+    Lds(u32),
+    /// Offset in the lane's scratch.
+    Scratch(u64),
+}
 
 impl Space for Global {
     #[inline(always)]
     unsafe fn plan(cx: &mut Cx<'_>, m: &Micro, exec: u64, _: usize) -> Option<Plan> {
+        // Nothing is mapped at the apertures, so plans to there find no memory, and lanes are taken one by one.
         // SAFETY: the caller's.
         unsafe {
             if m.src[1].kind == SrcKind::None {
@@ -29,19 +47,31 @@ impl Space for Global {
 
     unsafe fn read(cx: &mut Cx<'_>, m: &Micro, lane: usize, into: &mut [u8]) -> Result<(), WaveFault> {
         // SAFETY: the caller's.
-        let at = unsafe { ordinary_address(cx, m, lane, into.len(), AccessKind::Read)? };
-        Ok(cx.memory.read_bytes(at, into)?)
+        match unsafe { meaning(cx, m, lane, into.len(), AccessKind::Read)? } {
+            Meaning::Memory(at) => cx.memory.read_bytes(at, into)?,
+            Meaning::Lds(at) => cx.lds.read(at, into),
+            Meaning::Scratch(offset) => scratch::read(cx, offset, lane, into)?,
+        }
+        Ok(())
     }
 
     unsafe fn write(cx: &mut Cx<'_>, m: &Micro, lane: usize, from: &[u8]) -> Result<(), WaveFault> {
         // SAFETY: the caller's.
-        let at = unsafe { ordinary_address(cx, m, lane, from.len(), AccessKind::Write)? };
-        Ok(cx.memory.write_bytes(at, from)?)
+        match unsafe { meaning(cx, m, lane, from.len(), AccessKind::Write)? } {
+            Meaning::Memory(at) => cx.memory.write_bytes(at, from)?,
+            Meaning::Lds(at) => cx.lds.write(at, from),
+            Meaning::Scratch(offset) => scratch::write(cx, offset, lane, from)?,
+        }
+        Ok(())
     }
 
     unsafe fn place(cx: &mut Cx<'_>, m: &Micro, lane: usize, bytes: usize) -> Result<Place, WaveFault> {
         // SAFETY: the caller's.
-        Ok(Place::Memory(unsafe { ordinary_address(cx, m, lane, bytes, AccessKind::Write)? }))
+        match unsafe { meaning(cx, m, lane, bytes, AccessKind::Write)? } {
+            Meaning::Memory(at) => Ok(Place::Memory(at)),
+            Meaning::Lds(at) => Ok(Place::Lds(at)),
+            Meaning::Scratch(offset) => scratch::place(cx, offset, lane, bytes),
+        }
     }
 }
 
@@ -50,15 +80,17 @@ impl Space for Global {
 /// # Safety
 /// As for [`Space::plan`].
 #[inline(always)]
-pub(super) unsafe fn pair_plan(cx: &Cx<'_>, m: &Micro, exec: u64) -> Option<Plan> {
+unsafe fn pair_plan(cx: &Cx<'_>, m: &Micro, exec: u64) -> Option<Plan> {
     // SAFETY: the caller's.
     unsafe {
         let offset: *const Vreg = cx.vgpr.add(m.src[0].index as usize);
         let high = &(*offset.add(1)).0;
         let first = high[exec.trailing_zeros() as usize];
         let mut differences = 0;
-        for lane in 0..LANES {
-            differences |= if exec >> lane & 1 == 1 { high[lane] ^ first } else { 0 };
+        if exec == u64::MAX {
+            high.iter().for_each(|high| differences |= high ^ first);
+        } else {
+            lanes(exec).for_each(|lane| differences |= high[lane] ^ first);
         }
         let base = (u64::from(first) << 32).wrapping_add_signed(m.imm.into());
         (differences == 0).then_some(Plan { base, offset, mask: exec })
@@ -75,7 +107,7 @@ fn scalar_base(cx: &mut Cx<'_>, m: &Micro) -> u64 {
 ///
 /// # Safety
 /// As for [`Space::plan`].
-pub(super) unsafe fn address(cx: &mut Cx<'_>, m: &Micro, lane: usize) -> u64 {
+unsafe fn address(cx: &mut Cx<'_>, m: &Micro, lane: usize) -> u64 {
     // SAFETY: the caller's.
     unsafe {
         let register: *const Vreg = cx.vgpr.add(m.src[0].index as usize);
@@ -89,23 +121,29 @@ pub(super) unsafe fn address(cx: &mut Cx<'_>, m: &Micro, lane: usize) -> u64 {
     }
 }
 
-/// [`address`], which may not lie in an aperture: only flat instructions reach LDS and scratch by address.
+/// What the address of one lane means.
 ///
 /// # Safety
 /// As for [`Space::plan`].
-unsafe fn ordinary_address(
+unsafe fn meaning(
     cx: &mut Cx<'_>,
     m: &Micro,
     lane: usize,
     bytes: usize,
     kind: AccessKind,
-) -> Result<u64, WaveFault> {
+) -> Result<Meaning, WaveFault> {
     // SAFETY: the caller's.
     let at = unsafe { address(cx, m, lane) };
-    if matches!((at >> 32) as u32, SHARED_APERTURE | PRIVATE_APERTURE) {
-        let reason = MemoryFaultReason::Aperture;
-        let (address, bytes) = (driver::address::GpuVa::new(at), driver::address::Bytes::new(bytes as u64));
-        return Err(MemoryFault { address, bytes, kind, reason }.into());
+    match (at >> 32) as u32 {
+        SHARED_APERTURE if m.aux & FLAT != 0 => Ok(Meaning::Lds(at as u32)),
+        PRIVATE_APERTURE if m.aux & FLAT != 0 => Ok(Meaning::Scratch(u64::from(at as u32))),
+        SHARED_APERTURE | PRIVATE_APERTURE => Err(aperture_fault(at, bytes, kind)),
+        _ => Ok(Meaning::Memory(at)),
     }
-    Ok(at)
+}
+
+/// An access that can't be made through the aperture that its address lies in.
+pub(super) fn aperture_fault(at: u64, bytes: usize, kind: AccessKind) -> WaveFault {
+    let reason = MemoryFaultReason::Aperture;
+    MemoryFault { address: GpuVa::new(at), bytes: Bytes::new(bytes as u64), kind, reason }.into()
 }

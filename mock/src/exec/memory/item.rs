@@ -1,5 +1,6 @@
 //! What a memory instruction moves for one lane: how many bytes, and how registers hold them.
 
+use super::four;
 use crate::wave::{LANES, Vreg};
 
 /// One lane's share of a load or store.
@@ -21,15 +22,35 @@ pub(super) trait Item {
     /// `to` points to [`Self::BYTES`] writable bytes, `from` to [`Self::REGISTERS`] registers.
     unsafe fn store(from: *const Vreg, to: *mut u8, lane: usize);
 
+    /// Loads the four lanes from `lane` on.
+    ///
+    /// # Safety
+    /// As for [`Self::load`], for each pointer.
+    #[inline(always)]
+    unsafe fn load_four(from: [*const u8; 4], to: *mut Vreg, lane: usize) {
+        // SAFETY: the caller's.
+        (0..4).for_each(|i| unsafe { Self::load(from[i], to, lane + i) });
+    }
+
+    /// Stores the four lanes from `lane` on, in order.
+    ///
+    /// # Safety
+    /// As for [`Self::store`], for each pointer.
+    #[inline(always)]
+    unsafe fn store_four(from: *const Vreg, to: [*mut u8; 4], lane: usize) {
+        // SAFETY: the caller's.
+        (0..4).for_each(|i| unsafe { Self::store(from, to[i], lane + i) });
+    }
+
     /// Loads all lanes from consecutive memory.
     ///
     /// # Safety
     /// As for [`Self::load`], with `from` good for all lanes.
     #[inline(always)]
     unsafe fn load_all(from: *const u8, to: *mut Vreg) {
-        for lane in 0..LANES {
-            // SAFETY: the lane's part of what the caller vouches for.
-            unsafe { Self::load(from.add(lane * Self::BYTES), to, lane) };
+        for lane in (0..LANES).step_by(4) {
+            // SAFETY: the lanes' part of what the caller vouches for.
+            unsafe { Self::load_four(std::array::from_fn(|i| from.add((lane + i) * Self::BYTES)), to, lane) };
         }
     }
 
@@ -39,9 +60,9 @@ pub(super) trait Item {
     /// As for [`Self::store`], with `to` good for all lanes.
     #[inline(always)]
     unsafe fn store_all(from: *const Vreg, to: *mut u8) {
-        for lane in 0..LANES {
-            // SAFETY: the lane's part of what the caller vouches for.
-            unsafe { Self::store(from, to.add(lane * Self::BYTES), lane) };
+        for lane in (0..LANES).step_by(4) {
+            // SAFETY: the lanes' part of what the caller vouches for.
+            unsafe { Self::store_four(from, std::array::from_fn(|i| to.add((lane + i) * Self::BYTES)), lane) };
         }
     }
 }
@@ -51,9 +72,6 @@ pub(super) trait Item {
 /// Two are moved as one quadword and four as one 16-byte word, which x86-64 does in one access where they are aligned:
 /// kernels put data and the flag that announces it in one such store.
 pub(super) struct Dwords<const N: usize>;
-
-/// Lanes that are rearranged together: one AVX-512 register of dwords.
-const BLOCK: usize = 16;
 
 impl<const N: usize> Item for Dwords<N> {
     const BYTES: usize = 4 * N;
@@ -99,28 +117,50 @@ impl<const N: usize> Item for Dwords<N> {
 
     #[inline(always)]
     unsafe fn load_all(from: *const u8, to: *mut Vreg) {
-        for block in 0..LANES / BLOCK {
-            // SAFETY: a quarter of the lanes that the caller vouches for.
-            unsafe {
-                let lanes = from.cast::<[[u32; N]; BLOCK]>().add(block).read_unaligned();
-                for register in 0..N {
-                    let values: [u32; BLOCK] = std::array::from_fn(|lane| lanes[lane][register]);
-                    to.add(register).cast::<[u32; BLOCK]>().add(block).write(values);
-                }
+        // SAFETY: the caller's; one register is copied as it lies in memory.
+        unsafe {
+            if N == 1 {
+                return to.cast::<[u32; LANES]>().write(from.cast::<[u32; LANES]>().read_unaligned());
+            }
+            for lane in (0..LANES).step_by(4) {
+                Self::load_four(std::array::from_fn(|i| from.add((lane + i) * Self::BYTES)), to, lane);
             }
         }
     }
 
     #[inline(always)]
     unsafe fn store_all(from: *const Vreg, to: *mut u8) {
-        for block in 0..LANES / BLOCK {
-            // SAFETY: a quarter of the lanes that the caller vouches for.
-            unsafe {
-                let registers: [[u32; BLOCK]; N] =
-                    std::array::from_fn(|register| from.add(register).cast::<[u32; BLOCK]>().add(block).read());
-                let lanes: [[u32; N]; BLOCK] =
-                    std::array::from_fn(|lane| std::array::from_fn(|register| registers[register][lane]));
-                to.cast::<[[u32; N]; BLOCK]>().add(block).write_unaligned(lanes);
+        // SAFETY: as in `load_all`.
+        unsafe {
+            if N == 1 {
+                return to.cast::<[u32; LANES]>().write_unaligned(from.cast::<[u32; LANES]>().read());
+            }
+            for lane in (0..LANES).step_by(4) {
+                Self::store_four(from, std::array::from_fn(|i| to.add((lane + i) * Self::BYTES)), lane);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_four(from: [*const u8; 4], to: *mut Vreg, lane: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            match N {
+                2 => four::load_pairs(from, to, lane),
+                4 => four::load_quads(from, to, lane),
+                _ => (0..4).for_each(|i| Self::load(from[i], to, lane + i)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_four(from: *const Vreg, to: [*mut u8; 4], lane: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            match N {
+                2 => four::store_pairs(from, to, lane),
+                4 => four::store_quads(from, to, lane),
+                _ => (0..4).for_each(|i| Self::store(from, to[i], lane + i)),
             }
         }
     }

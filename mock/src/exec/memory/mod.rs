@@ -3,7 +3,7 @@
 mod atomic;
 mod buffer;
 mod combine;
-mod flat;
+mod four;
 mod global;
 mod item;
 pub(super) mod lds;
@@ -18,10 +18,9 @@ mod transfer;
 use isa::{Class, Memory, Op};
 
 use super::Micro;
-use super::level::Level;
+use super::level::{Baseline, Level};
 use super::translate::{Builder, Unsupported};
-use flat::Flat;
-use global::Global;
+use global::{FLAT, Global};
 use item::{Dwords, HIGH, I8, I16, LOW, Narrow, U8, U16};
 use scratch::Scratch;
 use space::{Load, Space, Store};
@@ -30,14 +29,19 @@ use to_lds::LoadToLds;
 /// Global, flat, scratch and buffer instructions.
 pub(super) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
     match b.info.class {
-        Class::Flat if b.info.memory == Memory::Atomic => atomic::translate::<Flat>(b),
-        Class::Global if b.info.memory == Memory::Atomic => atomic::translate::<Global>(b),
-        Class::Flat => flat_family::<L, Flat>(b),
-        Class::Global => flat_family::<L, Global>(b),
-        Class::Scratch => flat_family::<L, Scratch>(b),
+        Class::Flat | Class::Global if b.info.memory == Memory::Atomic => addressed(b, atomic::translate::<Global>(b)),
+        Class::Flat | Class::Global => addressed(b, flat_family::<L, Global>(b)),
+        // Private memory is for spills: not worth a copy of its code for each level.
+        Class::Scratch => flat_family::<Baseline, Scratch>(b),
         Class::Mubuf | Class::Mtbuf => buffer::translate::<L>(b),
         _ => Err(Unsupported::Instruction),
     }
+}
+
+fn addressed(b: &Builder<'_>, micro: Result<Micro, Unsupported>) -> Result<Micro, Unsupported> {
+    let mut micro = micro?;
+    micro.aux |= if b.info.class == Class::Flat { FLAT } else { 0 };
+    Ok(micro)
 }
 
 fn flat_family<L: Level, S: Space>(b: &Builder<'_>) -> Result<Micro, Unsupported> {

@@ -98,7 +98,7 @@ fn place(cx: &mut Cx<'_>, m: &Micro) -> Place {
     if m.aux & BUFFER == 0 {
         return Place { address: base.wrapping_add(offset) & !3, inside: u64::MAX };
     }
-    let (stride, records) = (base >> 48 & 0x3fff, cx.w.sgprs[m.src[0].index as usize + 2 & (sreg::COUNT - 1)]);
+    let (stride, records) = (base >> 48 & 0x3fff, cx.w.sgprs[(m.src[0].index as usize + 2) & (sreg::COUNT - 1)]);
     // NUM_RECORDS counts bytes, or records if there is a stride (Mesa, si_state.c: "For SMEM ...").
     let size = u64::from(records) * stride.max(1);
     let address = (base & 0xffff_ffff_ffff).wrapping_add(offset) & !3;
@@ -127,7 +127,7 @@ fn read(cx: &mut Cx<'_>, address: u64, words: &mut [u32]) -> Result<(), MemoryFa
         [] => {}
         [word] => *word = cx.memory.read_u32(address)?,
         // One access, as a flag and what it announces may be read together.
-        [low, high] if address % 8 == 0 => {
+        [low, high] if address.is_multiple_of(8) => {
             let value = cx.memory.read_u64(address)?;
             (*low, *high) = (value as u32, (value >> 32) as u32);
         }

@@ -1,15 +1,27 @@
 //! Scratch: each work-item's private memory. Dwords are interleaved: dword `n` of all lanes, then dword `n + 1`.
 
+use super::global::aperture_fault;
 use super::space::{Place, Space};
 use super::transfer::Plan;
 use crate::exec::{Cx, Micro, SrcKind, WaveFault};
-use crate::memory::{AccessKind, MemoryFault, MemoryFaultReason};
+use crate::memory::AccessKind;
 use crate::wave::{LANES, Vreg};
 
 pub(super) struct Scratch;
 
 /// Distance in memory of two dwords that follow each other in a lane's scratch.
 const DWORD_STRIDE: u64 = 4 * LANES as u64;
+
+/// Offsets of the lanes within a row of dwords.
+static LANE_DWORDS: Vreg = Vreg({
+    let mut offsets = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        offsets[lane] = 4 * lane as u32;
+        lane += 1;
+    }
+    offsets
+});
 
 impl Space for Scratch {
     const DWORD_STRIDE: u64 = DWORD_STRIDE;
@@ -19,6 +31,10 @@ impl Space for Scratch {
         // Past this the interleaved offset needs more than 32 bits.
         const LIMIT: i64 = 1 << 26;
         let uniform = uniform_offset(cx, m);
+        if m.src[0].kind == SrcKind::None && uniform % 4 == 0 && (0..LIMIT).contains(&uniform) {
+            let base = cx.w.scratch_base.wrapping_add(uniform as u64 / 4 * DWORD_STRIDE);
+            return Some(Plan { base, offset: &LANE_DWORDS, mask: exec });
+        }
         let mut misplaced = false;
         let mut offset = Vreg::default();
         for lane in 0..LANES {
@@ -104,9 +120,7 @@ pub(super) fn write(cx: &mut Cx<'_>, offset: u64, lane: usize, from: &[u8]) -> R
 pub(super) fn place(cx: &Cx<'_>, offset: u64, lane: usize, bytes: usize) -> Result<Place, WaveFault> {
     let at = address(cx, offset, lane);
     if bytes > 4 {
-        let (address, bytes) = (driver::address::GpuVa::new(at), driver::address::Bytes::new(bytes as u64));
-        let (kind, reason) = (AccessKind::Write, MemoryFaultReason::Aperture);
-        return Err(MemoryFault { address, bytes, kind, reason }.into());
+        return Err(aperture_fault(at, bytes, AccessKind::Write));
     }
     Ok(Place::Memory(at))
 }

@@ -87,8 +87,8 @@ unsafe fn find<I: Item>(cx: &mut Cx<'_>, plan: Plan, kind: AccessKind) -> Found 
 pub(super) fn are_consecutive(offset: &[u32; LANES], bytes: u32) -> bool {
     let first = offset[0];
     let mut differences = 0;
-    for lane in 0..LANES {
-        differences |= offset[lane].wrapping_sub(first) ^ lane as u32 * bytes;
+    for (lane, offset) in offset.iter().enumerate() {
+        differences |= offset.wrapping_sub(first) ^ (lane as u32 * bytes);
     }
     differences == 0 && first <= u32::MAX - bytes * LANES as u32
 }
@@ -103,10 +103,10 @@ pub(super) fn bounds(offset: &[u32; LANES], mask: u64) -> (u32, u32) {
             most = most.max(offset);
         }
     } else {
-        for lane in 0..LANES {
+        for (lane, &offset) in offset.iter().enumerate() {
             let on = mask >> lane & 1 == 1;
-            least = least.min(if on { offset[lane] } else { u32::MAX });
-            most = most.max(if on { offset[lane] } else { 0 });
+            least = least.min(if on { offset } else { u32::MAX });
+            most = most.max(if on { offset } else { 0 });
         }
     }
     (least, most)
@@ -119,7 +119,16 @@ pub(super) fn bounds(offset: &[u32; LANES], mask: u64) -> (u32, u32) {
 #[inline(always)]
 pub(super) unsafe fn gather<I: Item>(host: *const u8, offset: *const Vreg, mask: u64, to: *mut Vreg) {
     // SAFETY: the caller's. A lane's offset is read before the lane is written, in case they share a register.
-    each_lane(mask, |lane| unsafe { I::load(host.wrapping_add((*offset).0[lane] as usize), to, lane) });
+    unsafe {
+        let at = |lane: usize| host.wrapping_add((&(*offset).0)[lane] as usize);
+        if mask == u64::MAX {
+            for lane in (0..LANES).step_by(4) {
+                I::load_four(std::array::from_fn(|i| at(lane + i)), to, lane);
+            }
+        } else {
+            each_lane(mask, |lane| I::load(at(lane), to, lane));
+        }
+    }
 }
 
 /// Stores lanes to `host` plus their offset; of two lanes with one address, the higher is stored last.
@@ -129,7 +138,16 @@ pub(super) unsafe fn gather<I: Item>(host: *const u8, offset: *const Vreg, mask:
 #[inline(always)]
 pub(super) unsafe fn scatter<I: Item>(from: *const Vreg, host: *mut u8, offset: *const Vreg, mask: u64) {
     // SAFETY: the caller's.
-    each_lane(mask, |lane| unsafe { I::store(from, host.wrapping_add((*offset).0[lane] as usize), lane) });
+    unsafe {
+        let at = |lane: usize| host.wrapping_add((&(*offset).0)[lane] as usize);
+        if mask == u64::MAX {
+            for lane in (0..LANES).step_by(4) {
+                I::store_four(from, std::array::from_fn(|i| at(lane + i)), lane);
+            }
+        } else {
+            each_lane(mask, |lane| I::store(from, at(lane), lane));
+        }
+    }
 }
 
 /// Calls `f` for each lane of `mask`, in order.

@@ -30,8 +30,8 @@ salu! {
 salu! {
     plain(cx): plain;
     SMulI32 | SMulkI32(a: i32, b: i32) = a.wrapping_mul(b);
-    SMulHiU32(a: u32, b: u32) = (u64::from(a) * u64::from(b) >> 32) as u32;
-    SMulHiI32(a: i32, b: i32) = (i64::from(a) * i64::from(b) >> 32) as i32;
+    SMulHiU32(a: u32, b: u32) = ((u64::from(a) * u64::from(b)) >> 32) as u32;
+    SMulHiI32(a: i32, b: i32) = ((i64::from(a) * i64::from(b)) >> 32) as i32;
     SSextI32I8(a: u32) = i32::from(a as i8);
     SSextI32I16(a: u32) = i32::from(a as i16);
 }

@@ -103,5 +103,5 @@ fn one_bit_a_quad(mask: u64) -> u64 {
 }
 
 fn doubled_bits(value: u32) -> u64 {
-    (0..32).fold(0, |doubled, bit| doubled | u64::from(value >> bit & 1) * 3 << (2 * bit))
+    (0..32).fold(0, |doubled, bit| doubled | (u64::from(value >> bit & 1) * 3) << (2 * bit))
 }

@@ -45,8 +45,9 @@ impl Descriptor {
         let add_tid = field(3, 23, 1) == 1;
         let data_format = field(3, 15, 4);
         // Private buffers need longer strides, for which untyped instructions have the format field free.
-        let stride = field(1, 16, 14) | if add_tid && !typed { data_format << 14 } else { 0 };
-        let range = if data_format == 0 && !(add_tid && !typed) {
+        let extends_stride = add_tid && !typed;
+        let stride = field(1, 16, 14) | if extends_stride { data_format << 14 } else { 0 };
+        let range = if data_format == 0 && !extends_stride {
             Range::Nothing
         } else if add_tid && !idxen {
             Range::Everything

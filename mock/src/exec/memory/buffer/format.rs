@@ -64,11 +64,6 @@ impl Format {
         self.widths.iter().sum::<u32>() as usize / 8
     }
 
-    /// Number of components.
-    pub(super) fn components(self) -> usize {
-        self.widths.iter().filter(|&&width| width > 0).count()
-    }
-
     /// The components of an element as 32-bit integers or floats; missing ones are zero.
     pub(super) fn unpack(self, element: u128) -> [u32; 4] {
         let mut low = 0;

@@ -10,7 +10,7 @@ use super::atomic;
 use super::item::{Dwords, HIGH, I8, I16, LOW, Narrow, U8, U16};
 use super::space::{Load, Place, Space, Store};
 use super::to_lds::LoadToLds;
-use super::transfer::Plan;
+use super::transfer::{Plan, bounds};
 use crate::exec::level::Level;
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Micro, Src, SrcKind, WaveFault};
@@ -133,36 +133,60 @@ fn descriptor(cx: &Cx<'_>, m: &Micro) -> Descriptor {
     Descriptor::new(words, soffset, m.aux & IDXEN != 0, m.aux & TYPED != 0)
 }
 
+/// Offset of the last dword of an item.
+fn last_dword(bytes: usize) -> u64 {
+    (bytes as u64 - 1) & !3
+}
+
+/// The plan of lanes that are not all in range, or that have indices.
+///
+/// # Safety
+/// As for [`Space::plan`].
+#[inline(never)]
+unsafe fn plan_lanes(cx: &mut Cx<'_>, m: &Micro, descriptor: &Descriptor, exec: u64, bytes: usize) -> Option<Plan> {
+    if !descriptor.is_linear() {
+        return None;
+    }
+    // SAFETY: the caller's.
+    let (index, offset) = unsafe { address_registers(cx, m) };
+    let last = last_dword(bytes);
+    let (stride, records) = (u64::from(descriptor.stride), u64::from(descriptor.records));
+    let mut places = Vreg::default();
+    let (mut mask, mut awkward) = (0u64, false);
+    for lane in 0..LANES {
+        let within = u64::from(offset[lane]) + m.imm as u64;
+        let place = u64::from(index[lane]) * stride + within;
+        // Dwords are checked one by one; an item that is partly in range is left to `read` and `write`.
+        let (first_in, last_in) = match descriptor.range {
+            Range::Nothing => (false, false),
+            Range::Everything => (true, true),
+            Range::Records => (u64::from(index[lane]) < records, u64::from(index[lane]) < records),
+            Range::Bytes => (within < records, within + last < records),
+        };
+        places.0[lane] = place as u32;
+        mask |= u64::from(last_in) << lane;
+        awkward |= (exec >> lane & 1 == 1) & (first_in != last_in || last_in && place >> 32 != 0);
+    }
+    cx.staging[0] = places;
+    let plan = Plan { base: descriptor.base, offset: &cx.staging[0], mask: mask & exec };
+    (!awkward).then_some(plan)
+}
+
 impl Space for Buffer {
     #[inline(always)]
     unsafe fn plan(cx: &mut Cx<'_>, m: &Micro, exec: u64, bytes: usize) -> Option<Plan> {
         let descriptor = descriptor(cx, m);
-        if !descriptor.is_linear() {
-            return None;
-        }
         // SAFETY: the caller's.
-        let (index, offset) = unsafe { address_registers(cx, m) };
-        let last = (bytes as u64 - 1) & !3;
-        let (stride, records) = (u64::from(descriptor.stride), u64::from(descriptor.records));
-        let mut places = Vreg::default();
-        let (mut mask, mut awkward) = (0u64, false);
-        for lane in 0..LANES {
-            let within = u64::from(offset[lane]) + m.imm as u64;
-            let place = u64::from(index[lane]) * stride + within;
-            // Dwords are checked one by one; an item that is partly in range is left to `read` and `write`.
-            let (first_in, last_in) = match descriptor.range {
-                Range::Nothing => (false, false),
-                Range::Everything => (true, true),
-                Range::Records => (u64::from(index[lane]) < records, u64::from(index[lane]) < records),
-                Range::Bytes => (within < records, within + last < records),
-            };
-            places.0[lane] = place as u32;
-            mask |= u64::from(last_in) << lane;
-            awkward |= (exec >> lane & 1 == 1) & (first_in != last_in || last_in && place >> 32 != 0);
+        unsafe {
+            if descriptor.is_linear() && descriptor.range == Range::Bytes && m.aux & (IDXEN | OFFEN) == OFFEN {
+                let offset: *const Vreg = cx.vgpr.add(m.src[0].index as usize);
+                let most = u64::from(bounds(&(*offset).0, exec).1) + m.imm as u64;
+                if most + last_dword(bytes) < u64::from(descriptor.records) {
+                    return Some(Plan { base: descriptor.base.wrapping_add(m.imm as u64), offset, mask: exec });
+                }
+            }
+            plan_lanes(cx, m, &descriptor, exec, bytes)
         }
-        cx.staging[0] = places;
-        let plan = Plan { base: descriptor.base, offset: &cx.staging[0], mask: mask & exec };
-        (!awkward).then_some(plan)
     }
 
     unsafe fn read(cx: &mut Cx<'_>, m: &Micro, lane: usize, into: &mut [u8]) -> Result<(), WaveFault> {

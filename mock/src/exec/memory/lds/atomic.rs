@@ -124,7 +124,7 @@ pub(in crate::exec::memory) fn update<C: Combine>(
     b: C::Word,
 ) -> Result<C::Word, WaveFault> {
     let bytes = C::Word::BYTES;
-    if address as usize % bytes != 0 {
+    if !(address as usize).is_multiple_of(bytes) {
         return Err(WaveFault::MisalignedLds { address, bytes: bytes as u32 });
     }
     let dword =

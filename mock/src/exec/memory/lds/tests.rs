@@ -233,8 +233,9 @@ fn swizzles_give_the_lanes_that_the_isa_document_lists() {
 
 #[test]
 fn swizzles_by_mask_swap_reverse_and_broadcast() {
-    // XOR, OR and AND masks, and the lane of 32 that each reads.
-    let cases: [(u32, u32, u32, fn(u32) -> u32); 6] = [
+    /// XOR, OR and AND masks, and the lane of 32 that each reads.
+    type Case = (u32, u32, u32, fn(u32) -> u32);
+    let cases: [Case; 6] = [
         (0x10, 0, 0x1f, |lane| (lane + 16) % 32),
         (0x01, 0, 0x1f, |lane| lane / 2 * 2 + 1 - lane % 2),
         (0x1f, 0, 0x1f, |lane| 31 - lane),

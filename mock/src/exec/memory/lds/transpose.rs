@@ -4,42 +4,79 @@
 //! HipKittens): each group of 16 lanes works for itself. The elements that its lanes read, one lane after the other, are the
 //! rows of a matrix of 16 columns; lane `n` of the group gets column `n`, from the first row down.
 
-use super::access::{addresses, read};
+use super::access::addresses;
 use crate::exec::level::Body;
-use crate::exec::memory::item::Dwords;
 use crate::exec::memory::transfer::{destination, lanes};
 use crate::exec::{Cx, Micro};
-use crate::wave::Vreg;
+use crate::wave::LANES;
 
-/// Lanes that exchange rows.
+/// Lanes that exchange rows, and elements of a row.
 const GROUP: usize = 16;
 
-/// Reads `DWORDS` dwords a lane, as elements of `BITS` bits.
-pub(super) struct ReadTransposed<const BITS: usize, const DWORDS: usize>;
+/// Reads `DWORDS` dwords a lane, as elements of `BITS` bits: `ELEMENTS` of them.
+pub(super) struct ReadTransposed<const BITS: usize, const DWORDS: usize, const ELEMENTS: usize>;
 
-impl<const BITS: usize, const DWORDS: usize> Body for ReadTransposed<BITS, DWORDS> {
+impl<const BITS: usize, const DWORDS: usize, const ELEMENTS: usize> Body for ReadTransposed<BITS, DWORDS, ELEMENTS> {
     #[inline(always)]
     unsafe fn go(cx: &mut Cx<'_>, m: &Micro) {
-        let mut rows = [Vreg::default(); DWORDS];
-        // SAFETY: `translate` checked the registers; `rows` holds an item.
+        const { assert!(BITS * ELEMENTS == 32 * DWORDS) };
+        let exec = cx.exec();
+        // Lanes that are off have nothing to give.
+        let mut given = [[[0u32; DWORDS]; GROUP]; LANES / GROUP];
+        // SAFETY: `translate` checked the registers.
         unsafe {
             let at = addresses(cx, m, m.imm as u32);
-            read::<Dwords<DWORDS>>(cx, &at, rows.as_mut_ptr());
-            let elements = 32 * DWORDS / BITS;
-            let row = |lane: usize| (0..DWORDS).fold(0u128, |row, i| row | u128::from(rows[i].0[lane]) << (32 * i));
+            for lane in lanes(exec) {
+                let into = &mut given[lane / GROUP][lane % GROUP];
+                cx.lds.read(at.0[lane], bytemuck::cast_slice_mut(into));
+            }
             let to = destination(cx, m);
-            for lane in lanes(cx.exec()) {
-                let (group, column) = (lane / GROUP * GROUP, lane % GROUP);
-                let mut out = 0u128;
-                for element in 0..elements {
-                    let index = GROUP * element + column;
-                    let value = row(group + index / elements) >> (index % elements * BITS) & ((1 << BITS) - 1);
-                    out |= value << (element * BITS);
-                }
-                for i in 0..DWORDS {
-                    (*to.add(i)).0[lane] = (out >> (32 * i)) as u32;
+            for (group, given) in given.iter().enumerate() {
+                let columns = columns::<BITS, DWORDS, ELEMENTS>(given);
+                for (i, column) in columns.iter().enumerate() {
+                    let register = &mut (&mut (*to.add(i)).0)[GROUP * group..GROUP * (group + 1)];
+                    let on = exec >> (GROUP * group);
+                    for lane in 0..GROUP {
+                        register[lane] = if on >> lane & 1 == 1 { column[lane] } else { register[lane] };
+                    }
                 }
             }
         }
     }
+}
+
+/// The columns of a group's matrix, as registers.
+#[inline(always)]
+fn columns<const BITS: usize, const DWORDS: usize, const ELEMENTS: usize>(
+    given: &[[u32; DWORDS]; GROUP],
+) -> [[u32; GROUP]; DWORDS] {
+    let mut columns = [[0u32; GROUP]; DWORDS];
+    for row in 0..ELEMENTS {
+        let elements = self::row::<BITS>(bytemuck::cast_slice(given.as_flattened()), row);
+        let (register, low) = (row * BITS / 32, row * BITS % 32);
+        for lane in 0..GROUP {
+            columns[register][lane] |= elements[lane] << low;
+            if low + BITS > 32 {
+                columns[register + 1][lane] |= elements[lane] >> (32 - low);
+            }
+        }
+    }
+    columns
+}
+
+/// Row `row` of the matrix that lies in `bytes`.
+#[inline(always)]
+fn row<const BITS: usize>(bytes: &[u8], row: usize) -> [u32; GROUP] {
+    let bytes = &bytes[row * GROUP * BITS / 8..];
+    std::array::from_fn(|i| match BITS {
+        16 => u32::from(bytes[2 * i]) | u32::from(bytes[2 * i + 1]) << 8,
+        8 => bytes[i].into(),
+        4 => u32::from(bytes[i / 2]) >> (4 * (i % 2)) & 0xf,
+        _ => {
+            // An element lies in one byte or two; the last one ends with the row.
+            let (first, low) = (i * BITS / 8, i * BITS % 8);
+            let next = if low + BITS > 8 { u32::from(bytes[first + 1]) } else { 0 };
+            (u32::from(bytes[first]) | next << 8) >> low & ((1 << BITS) - 1)
+        }
+    })
 }

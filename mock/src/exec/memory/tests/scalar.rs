@@ -84,7 +84,8 @@ fn atomics_change_memory_and_return_with_glc() {
     describe(&mut bench, BUFFER, 0, 64, 0);
     bench.set_s64(20, 5);
     (*bench.s(24), *bench.s(25)) = (77, 0x103);
-    (bench.set_s64(28, 1 << 32), bench.set_s64(32, u64::MAX));
+    bench.set_s64(28, 1 << 32);
+    bench.set_s64(32, u64::MAX);
     let text = "s_atomic_add s20, s[2:3], 0x0\ns_atomic_add s20, s[2:3], 0x4 glc\n\
                 s_atomic_cmpswap s[24:25], s[2:3], 0xc glc\ns_atomic_add_x2 s[28:29], s[2:3], 0x10 glc\n\
                 s_buffer_atomic_swap_x2 s[32:33], s[8:11], 0x40 glc\ns_mov_b32 s36, 3\n\

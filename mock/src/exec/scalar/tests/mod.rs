@@ -1,5 +1,9 @@
+//! Scalar ALU instructions against definitions over exact integers.
+
+mod modes;
+mod moves;
+
 use crate::testbench::Bench;
-use crate::wave::sreg;
 
 /// What an instruction finds.
 #[derive(Clone, Copy)]
@@ -92,11 +96,8 @@ fn check(rows: &[Row]) {
                 let what = format!("{name} a={:#x} b={:#x} d={:#x} scc={}", given.a, given.b, given.d, given.scc);
                 if *d_bits > 0 {
                     assert_eq!(low(bench.s64(8 * set + 4), *d_bits), value, "{what}");
-                    assert_eq!(
-                        bench.s64(8 * set + 4) >> 32 == input.d >> 32 || *d_bits == 64,
-                        true,
-                        "{what}: high half"
-                    );
+                    let high_kept = bench.s64(8 * set + 4) >> 32 == input.d >> 32;
+                    assert!(high_kept || *d_bits == 64, "{what}: the next register is not the result's");
                 }
                 assert_eq!(*bench.s(8 * set + 6) == 1, scc, "{what}: SCC");
             }
@@ -175,8 +176,8 @@ fn arithmetic_carries_and_overflows_as_exact_integers_do() {
         Row("s_lshl3_add_u32", [32; 3], |i| fit(u(i.a) * 8 + u(i.b), 32, false)),
         Row("s_lshl4_add_u32", [32; 3], |i| fit(u(i.a) * 16 + u(i.b), 32, false)),
         Row("s_mul_i32", [32; 3], |i| kept(s32(i.a) * s32(i.b), 32, i)),
-        Row("s_mul_hi_u32", [32; 3], |i| kept(u(i.a) * u(i.b) >> 32, 32, i)),
-        Row("s_mul_hi_i32", [32; 3], |i| kept(s32(i.a) * s32(i.b) >> 32, 32, i)),
+        Row("s_mul_hi_u32", [32; 3], |i| kept((u(i.a) * u(i.b)) >> 32, 32, i)),
+        Row("s_mul_hi_i32", [32; 3], |i| kept((s32(i.a) * s32(i.b)) >> 32, 32, i)),
         // The difference wraps before its absolute value is taken (ISA, examples of S_ABSDIFF_I32).
         Row("s_absdiff_i32", [32; 3], |i| nonzero(signed(((s32(i.a) - s32(i.b)) & 0xffff_ffff) as u64, 32).abs(), 32)),
         Row("s_abs_i32", [32, 32, 0], |i| nonzero(s32(i.a).abs(), 32)),
@@ -357,154 +358,5 @@ fn sixteen_bit_immediates_are_extended_as_the_type_says() {
                 }
             }
         }
-    }
-}
-
-#[test]
-fn exec_is_combined_and_the_old_or_the_new_mask_kept() {
-    let names = ["and", "or", "xor", "andn1", "andn2", "orn1", "orn2", "nand", "nor", "xnor"];
-    let after = |name: &str, s: bool, e: bool| match name {
-        "and" => s && e,
-        "or" => s || e,
-        "xor" => s != e,
-        "andn1" => !s && e,
-        "andn2" => s && !e,
-        "orn1" => !s || e,
-        "orn2" => s || !e,
-        "nand" => !(s && e),
-        "nor" => !(s || e),
-        _ => s == e,
-    };
-    let forms: Vec<(&str, &str)> =
-        names.into_iter().map(|name| (name, "saveexec")).chain([("andn1", "wrexec"), ("andn2", "wrexec")]).collect();
-    // For each form: EXEC as given, the form, then EXEC and SCC put aside.
-    let text: String = (forms.iter().enumerate())
-        .map(|(i, (name, form))| {
-            let at = 8 + 6 * i;
-            format!(
-                "s_mov_b64 exec, s[4:5]\ns_{name}_{form}_b64 s[{at}:{}], s[2:3]\ns_cselect_b32 s{}, 1, 0\n\
-                 s_mov_b64 s[{}:{}], exec\n",
-                at + 1,
-                at + 4,
-                at + 2,
-                at + 3
-            )
-        })
-        .collect();
-    let mut bench = Bench::new();
-    for (mask, exec) in EDGES.into_iter().flat_map(|a| EDGES.map(|b| (a, b))) {
-        bench.set_s64(2, mask);
-        bench.set_s64(4, exec);
-        if !bench.run(&text) {
-            return;
-        }
-        for (i, (name, form)) in forms.iter().enumerate() {
-            let at = 8 + 6 * i;
-            let expected = from_bits((0..64).map(|lane| after(name, bit(mask, lane), bit(exec, lane)))) as u64;
-            let kept = if *form == "saveexec" { exec } else { expected };
-            let found = (bench.s64(at), bench.s64(at + 2), *bench.s(at + 4) == 1);
-            assert_eq!(found, (kept, expected, expected != 0), "{name}_{form} {mask:#x} {exec:#x}");
-        }
-    }
-}
-
-#[test]
-fn relative_moves_count_from_m0_and_stay_among_the_sgprs() {
-    let mut bench = Bench::new();
-    (0..100).for_each(|at| *bench.s(at) = 1000 + at as u32);
-    let text = "s_mov_b32 m0, 10\ns_movrels_b32 s5, s7\ns_movreld_b32 s20, s8\ns_movrels_b64 s[40:41], s[50:51]\n\
-                s_movreld_b64 s[70:71], s[52:53]\ns_mov_b32 m0, 95\ns_movrels_b32 s6, s7\ns_movreld_b32 s9, s8";
-    if bench.run(text) {
-        assert_eq!((*bench.s(5), *bench.s(30)), (1017, 1008));
-        assert_eq!((bench.s64(40), bench.s64(80)), (1061 << 32 | 1060, 1053 << 32 | 1052));
-        assert_eq!(*bench.s(6), 1000, "a source past the last SGPR reads the first");
-        assert_eq!(bench.wave.sgprs[104], 0, "a destination past the last SGPR is not written");
-    }
-}
-
-#[test]
-fn literals_and_inline_constants_are_read_as_the_operand_type_says() {
-    let mut bench = Bench::new();
-    let text = "s_mov_b64 s[2:3], -16\ns_mov_b64 s[4:5], 0x80000000\ns_mov_b32 s6, 0.15915494\ns_mov_b64 s[8:9], 0.5\n\
-                s_ashr_i64 s[10:11], 0x80000000, 4\ns_mov_b32 s12, src_shared_base\ns_mov_b64 s[14:15], src_shared_base";
-    if bench.run(text) {
-        assert_eq!(bench.s64(2), (-16i64) as u64);
-        assert_eq!(bench.s64(4), 0x8000_0000);
-        assert_eq!(*bench.s(6), 0x3e22_f983);
-        assert_eq!(bench.s64(10), 0xffff_ffff_f800_0000);
-        assert_eq!(bench.s64(14), 1 << 48);
-    }
-}
-
-#[test]
-fn hardware_registers_are_read_and_written_in_parts() {
-    let mut bench = Bench::new();
-    bench.wave.hw_id = 0x1234;
-    bench.wave.xcc = 5;
-    *bench.s(1) = 0b10_11;
-    let text = "s_getreg_b32 s2, hwreg(HW_REG_MODE)\ns_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s1\n\
-                s_getreg_b32 s3, hwreg(HW_REG_MODE, 2, 2)\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 0x5\n\
-                s_getreg_b32 s4, hwreg(HW_REG_HW_ID)\ns_getreg_b32 s5, hwreg(HW_REG_XCC_ID)\n\
-                s_getreg_b32 s6, hwreg(HW_REG_SH_MEM_BASES, 16, 16)\ns_getreg_b32 s7, hwreg(HW_REG_GPR_ALLOC)\n\
-                s_getreg_b32 s8, hwreg(HW_REG_LDS_ALLOC, 12, 10)\ns_mov_b64 vcc, 0\ns_cmp_eq_u32 s0, s0\n\
-                s_getreg_b32 s9, hwreg(HW_REG_STATUS)\ns_setreg_imm32_b32 hwreg(HW_REG_STATUS), 0\n\
-                s_getreg_b32 s10, hwreg(HW_REG_IB_STS)\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1";
-    if bench.run(text) {
-        assert_eq!((*bench.s(2), *bench.s(3)), (0x3f0, 2));
-        assert_eq!(bench.wave.mode.0, 0x35b | 1 << 23);
-        assert_eq!((*bench.s(4), *bench.s(5), *bench.s(6)), (0x1234, 5, 1));
-        // 256 registers of each kind: 64 granules of eight, 64 granules of four; 128 SGPRs.
-        assert_eq!(*bench.s(7), 63 << 6 | 63 << 12 | 7 << 24);
-        assert_eq!(*bench.s(8), (64u32 * 1024).div_ceil(1280) * 5);
-        assert_eq!(*bench.s(9), 1 << 16 | 1 << 10 | 1, "valid, VCC zero, SCC");
-        assert_eq!(*bench.s(10), 0);
-    }
-}
-
-#[test]
-fn what_is_not_emulated_is_refused_by_name() {
-    for (text, part) in [
-        ("s_getreg_b32 s0, hwreg(HW_REG_TRAPSTS)", "TRAPSTS"),
-        ("s_getreg_b32 s0, hwreg(HW_REG_TBA_LO)", "number 16"),
-        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 1), 1", "EXCP_EN"),
-    ] {
-        if let Some(result) = Bench::new().try_run(text) {
-            assert!(result.unwrap_err().to_string().contains(part), "{text}");
-        }
-    }
-}
-
-#[test]
-fn vgpr_indexing_moves_the_selected_operands() {
-    let mut bench = Bench::new();
-    (0..256).for_each(|n| *bench.v(n) = [1000 + n as u32; 64]);
-    *bench.s(0) = 4;
-    let text = "s_set_gpr_idx_on s0, gpr_idx(SRC0)\nv_mov_b32 v10, v20\nv_add_u32 v11, v21, v22\n\
-                s_set_gpr_idx_mode gpr_idx(DST)\nv_mov_b32 v30, v20\ns_set_gpr_idx_idx s1\nv_mov_b32 v40, v20\n\
-                s_set_gpr_idx_off\nv_mov_b32 v50, v20";
-    if bench.run(text) {
-        let value = |bench: &mut Bench, n| bench.v(n)[7];
-        assert_eq!(value(&mut bench, 10), 1024);
-        assert_eq!(value(&mut bench, 11), 1025 + 1022);
-        assert_eq!((value(&mut bench, 30), value(&mut bench, 34)), (1030, 1020));
-        assert_eq!(value(&mut bench, 40), 1020, "the index is zero again");
-        assert_eq!((value(&mut bench, 50), bench.wave.mode.0), (1020, 0x3f0));
-    }
-    *bench.s(0) = 250;
-    let text = "s_set_gpr_idx_on s0, gpr_idx(SRC0)\nv_mov_b32 v10, v20\ns_set_gpr_idx_mode gpr_idx(DST)\n\
-                v_mov_b32 v60, v20\ns_set_gpr_idx_off";
-    if bench.run(text) {
-        assert_eq!(bench.v(10)[3], 1000, "a source out of range is v0");
-        assert_eq!(bench.v(60)[3], 1060, "a destination out of range is not written");
-    }
-}
-
-#[test]
-fn vskip_leaves_out_vector_instructions_only() {
-    let mut bench = Bench::new();
-    let text = "s_setvskip -1, 0\nv_mov_b32 v1, 7\nglobal_store_dword v[2:3], v1, off\ns_mov_b32 s1, 7\n\
-                s_setvskip 0, 0\nv_mov_b32 v2, 7";
-    if bench.run(text) {
-        assert_eq!((bench.v(1)[0], *bench.s(1), bench.v(2)[0]), (0, 7, 7));
     }
 }
