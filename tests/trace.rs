@@ -8,6 +8,7 @@ mod cli;
 use cli::k3_nano;
 use half::bf16;
 use kimi_hcq::engine::{Block, Engine, Options};
+use kimi_hcq::loader::Silent;
 use kimi_hcq::platform::Platform;
 use model::checkpoint::Checkpoint;
 use model::config::{Config, FeedForward};
@@ -34,7 +35,7 @@ impl Bench {
         let machine = mock::Config { gpus: devices, ..mock::Config::default() };
         let platform = Platform::open_mock(machine).unwrap();
         let options = Options { devices, all_logits, ..Options::default() };
-        let engine = Engine::start(&platform, &checkpoint, options).unwrap();
+        let engine = Engine::start(&platform, &checkpoint, options, &Silent).unwrap();
         Self { engine, checkpoint, trace: Trace::read(&k3_nano().join("golden")).unwrap() }
     }
 

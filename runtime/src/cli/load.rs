@@ -35,7 +35,7 @@ pub(super) struct Arguments {
 
 /// How to read.
 #[derive(clap::Args, Clone, Debug)]
-struct ReadingArguments {
+pub(super) struct ReadingArguments {
     /// Read with io_uring, or fail; by default it is used where it works.
     #[arg(long, conflicts_with = "pread")]
     io_uring: bool,
@@ -53,9 +53,9 @@ struct ReadingArguments {
     staging: Option<u64>,
 }
 
-impl Arguments {
-    fn options(&self) -> Options {
-        let ReadingArguments { io_uring, pread, block, depth, staging } = self.reading;
+impl ReadingArguments {
+    pub(super) fn options(&self) -> Options {
+        let Self { io_uring, pread, block, depth, staging } = *self;
         let default = Options::default();
         Options {
             reader: match (io_uring, pread) {
@@ -66,8 +66,14 @@ impl Arguments {
             block: block.map_or(default.block, Bytes::new),
             depth: depth.unwrap_or(default.depth),
             staging: staging.map_or(default.staging, Bytes::new),
-            limit_layers: self.limit_layers,
+            ..default
         }
+    }
+}
+
+impl Arguments {
+    fn options(&self) -> Options {
+        Options { limit_layers: self.limit_layers, ..self.reading.options() }
     }
 }
 
@@ -202,7 +208,7 @@ fn print(report: &LoadReport, mock_bytes: u64, json: bool) -> Result<ExitCode, F
 }
 
 /// A bar on the terminal, if there is one, and Ctrl-C.
-struct Bar(ProgressBar);
+pub(super) struct Bar(ProgressBar);
 
 impl Default for Bar {
     fn default() -> Self {
@@ -216,7 +222,12 @@ impl Default for Bar {
 }
 
 impl Bar {
-    fn end(&self) {
+    /// Ctrl-C only.
+    pub(super) fn hidden() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
+    pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }
 }

@@ -6,6 +6,7 @@ use model::checkpoint::Checkpoint;
 use model::config::Config;
 use model::tokenizer::Tokenizer;
 
+use super::load::Bar;
 use crate::engine::{Engine, Options};
 use crate::failure::Failure;
 use crate::platform::Platform;
@@ -27,7 +28,7 @@ pub(super) struct ModelArguments {
     chunk: u32,
 }
 
-fn parse_devices(text: &str) -> Result<usize, String> {
+pub(super) fn parse_devices(text: &str) -> Result<usize, String> {
     match text {
         "1" | "2" | "4" | "8" => text.parse().map_err(|error| format!("{error}")),
         _ => Err("1, 2, 4 or 8".into()),
@@ -92,6 +93,9 @@ impl ModelArguments {
             all_logits,
             ..Options::default()
         };
-        Ok(Engine::start(platform, checkpoint, options)?)
+        let bar = Bar::default();
+        let engine = Engine::start(platform, checkpoint, options, &bar)?;
+        bar.end();
+        Ok(engine)
     }
 }

@@ -10,6 +10,7 @@ use super::rank::Rank;
 use super::transfer;
 use crate::failure::Failure;
 use crate::graph::{self, Graph, ProgramsError};
+use crate::loader::LoadError;
 
 /// What went wrong with the engine.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,9 @@ pub enum EngineError {
     /// The checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// Loading the weights.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// The list of GPUs.
     #[error(transparent)]
     Topology(#[from] topology::Error),
@@ -133,6 +137,7 @@ impl EngineError {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
+            EngineError::Load(error) => error.into(),
             EngineError::Layout(_)
             | EngineError::Checkpoint(_)
             | EngineError::TooFewGpus { .. }

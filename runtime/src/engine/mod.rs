@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use driver::Gpu;
 use driver::address::Bytes;
+use driver::memory::Buffer;
 use driver::packets::Compare;
 use driver::queue::Report;
 use driver::signal::Patience;
@@ -22,6 +23,7 @@ use model::layout::Layout;
 
 use crate::forward::{Builder, Launches, Logits};
 use crate::graph::{Graph, GraphRank, KernelSet};
+use crate::loader::{self, Progress};
 use crate::plan::{MemoryPlan, RING_ENTRIES, Sizes};
 use crate::platform::Platform;
 
@@ -75,8 +77,13 @@ impl Engine {
     ///
     /// # Errors
     /// See [`EngineError`].
-    pub fn start(platform: &Platform, checkpoint: &Checkpoint, options: Options) -> Result<Self, EngineError> {
-        Self::start_with(platform, checkpoint, options, &KernelSet::default())
+    pub fn start(
+        platform: &Platform,
+        checkpoint: &Checkpoint,
+        options: Options,
+        progress: &dyn Progress,
+    ) -> Result<Self, EngineError> {
+        Self::start_with(platform, checkpoint, options, progress, &KernelSet::default())
     }
 
     /// [`Self::start`] with other code objects than the committed ones.
@@ -87,6 +94,7 @@ impl Engine {
         platform: &Platform,
         checkpoint: &Checkpoint,
         options: Options,
+        progress: &dyn Progress,
         kernels: &KernelSet<'_>,
     ) -> Result<Self, EngineError> {
         let config = checkpoint.config().clone();
@@ -99,8 +107,9 @@ impl Engine {
         };
         let plan = MemoryPlan::new(&config, &layout, sizes);
         let gpus = open_gpus(platform, options.devices)?;
-        let mut ranks = Rank::open_all(&gpus, &plan, &layout, options.patience, kernels)?;
-        load_weights(checkpoint, &layout, &mut ranks)?;
+        let ranks = Rank::open_all(&gpus, &plan, &layout, options.patience, kernels)?;
+        let arenas: Vec<&Buffer> = ranks.iter().map(|rank| &rank.weights).collect();
+        loader::load(checkpoint, &layout, &gpus, &arenas, &loader::Options::default(), progress)?;
         let start = Instant::now();
         let logits = if options.all_logits { Logits::All } else { Logits::Last };
         let build = |tokens, logits| build(&config, &layout, &plan, &ranks, |b| b.forward(logits), tokens);
@@ -284,26 +293,6 @@ pub(crate) fn open_gpus(platform: &Platform, count: usize) -> Result<Vec<Arc<Gpu
         return Err(EngineError::TooFewGpus { wanted: count, found: topology.gpus.len(), skipped });
     }
     topology.gpus.into_iter().take(count).map(|node| Ok(Gpu::open(&platform.process, node)?)).collect()
-}
-
-fn load_weights(checkpoint: &Checkpoint, layout: &Layout, ranks: &mut [Rank]) -> Result<(), EngineError> {
-    for shard in checkpoint.shards() {
-        for tensor in &shard.tensors {
-            let id = tensor.id;
-            let Some(bytes) = checkpoint.read(id) else { continue };
-            let bytes = bytes?;
-            for copy in layout.copies(id, 0) {
-                for row in 0..copy.rows {
-                    let from = (copy.source + row * copy.source_pitch) as usize;
-                    let part = &bytes[from..from + copy.row_bytes as usize];
-                    let rank = &mut ranks[copy.rank];
-                    let to = rank.weights.va().get() + copy.destination + row * copy.destination_pitch;
-                    rank.transfers.write(driver::address::GpuVa::new(to), part)?;
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The driver's form of a kernel argument's address.
