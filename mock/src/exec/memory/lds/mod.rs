@@ -23,6 +23,8 @@ pub(super) use atomic::update;
 pub(in crate::exec) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
     use Op::*;
     match b.inst.op {
+        // The global data share is gone; the bit that chose it is reserved (CDNA4 ISA table 57).
+        _ if b.inst.mods.gds => Err(Unsupported::Instruction),
         DsNop => b.micro(|_, _| {}),
         DsReadU8 => b.body::<L, Read<U8>>(),
         DsReadI8 => b.body::<L, Read<I8>>(),

@@ -2,6 +2,7 @@
 
 mod atomics;
 mod buffers;
+mod coverage;
 mod exact;
 mod formats;
 mod forms;
