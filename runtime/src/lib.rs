@@ -4,6 +4,7 @@
 //! is, and `mock` where there is no GPU. The binary only parses, calls and prints.
 
 pub mod answer;
+pub mod bench;
 #[cfg(feature = "mock")]
 pub mod case;
 pub mod cli;

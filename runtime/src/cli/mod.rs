@@ -3,6 +3,7 @@
 //! Objects for machines go to standard output with `--json`, text for people without; everything else (progress, logs,
 //! errors) goes to standard error.
 
+mod bench;
 mod devices;
 #[cfg(feature = "mock")]
 mod exec;
@@ -34,6 +35,9 @@ MOCKKFD=1 runs on an emulated machine of eight MI350X.";
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure this machine.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// List the GPUs of the machine.
     Devices,
     /// Make a checkpoint folder for tests and measurements.
@@ -82,6 +86,7 @@ pub fn main() -> ExitCode {
 
 fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.command {
+        Command::Bench(bench) => bench::run(bench, arguments.json),
         Command::Devices => devices::run(arguments.json),
         Command::Fixture(fixture) => fixture::run(fixture, arguments.json),
         Command::Load(load) => load::run(load, arguments.json),

@@ -12,3 +12,11 @@ pub fn peak_rss_bytes() -> io::Result<u64> {
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
     kib.map(|kib: u64| kib << 10).ok_or_else(|| io::Error::other("/proc/self/status has no VmHWM"))
 }
+
+/// Starts [`peak_rss_bytes`] anew from what is resident now.
+///
+/// # Errors
+/// The system does not let it.
+pub fn reset_peak_rss() -> io::Result<()> {
+    fs::write("/proc/self/clear_refs", "5")
+}

@@ -68,6 +68,12 @@ impl Staging {
         }
     }
 
+    /// Makes the host give all of it now, for those who measure what comes after.
+    pub(crate) fn touch(&self) {
+        // SAFETY: the memory is mapped and as long as it says; whoever asks for this has given it to nobody yet.
+        unsafe { self.pointer().write_bytes(0, self.bytes) };
+    }
+
     /// Its address on the GPUs; null if they have none.
     pub(crate) fn va(&self) -> GpuVa {
         match &self.memory {

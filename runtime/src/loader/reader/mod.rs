@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 pub use ring_error::RingError;
-pub(crate) use threads::Threads;
+pub(crate) use threads::{Threads, pread_now};
 pub(crate) use uring::Uring;
 
 use super::file::ShardFile;

@@ -41,7 +41,8 @@ impl Threads {
                     // A panic elsewhere leaves the receiver whole.
                     let task = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(Task(read)) = task else { return };
-                    let result = pread(&read);
+                    // SAFETY: the memory is the reader's own until the completion (`Reader::submit`).
+                    let result = unsafe { pread_now(&read) };
                     let used = thread_cpu();
                     cpu.fetch_add(used.saturating_sub(counted).as_micros() as u64, Ordering::Relaxed);
                     counted = used;
@@ -55,14 +56,18 @@ impl Threads {
     }
 }
 
-fn pread(read: &Read) -> io::Result<u32> {
+/// Does one read, in the calling thread.
+///
+/// # Safety
+/// The memory of the read is mapped, and nobody else uses it meanwhile.
+pub(crate) unsafe fn pread_now(read: &Read) -> io::Result<u32> {
     let offset = libc::off64_t::try_from(read.offset).map_err(io::Error::other)?;
-    // SAFETY: the memory is mapped and the reader's own until the completion (`Reader::submit`).
+    // SAFETY: the caller's promise.
     let result = unsafe { libc::pread64(read.fd, read.to.as_ptr().cast(), read.bytes as usize, offset) };
     u32::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-// SAFETY: `pread` writes to the memory of the read only, and its completion is sent after it.
+// SAFETY: `pread_now` writes to the memory of the read only, and its completion is sent after it.
 unsafe impl Reader for Threads {
     fn kind(&self) -> ReaderKind {
         ReaderKind::Pread

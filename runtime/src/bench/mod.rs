@@ -1,0 +1,5 @@
+//! Measurements that a user can repeat.
+
+mod cache;
+pub mod load;
+mod scaled;
