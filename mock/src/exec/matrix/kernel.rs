@@ -15,6 +15,11 @@ pub(super) struct Model {
     pub(super) saturate: bool,
 }
 
+/// Half a unit in the last place of one, in double precision.
+const HALF_PLACE: f64 = f64::EPSILON / 2.0;
+/// The last bit of a single in units of the number.
+const SINGLE_UNIT: f64 = f32::EPSILON as f64 / 2.0;
+
 /// Columns of a tile: one AVX-512 register of doubles, two AVX2 registers.
 const COLUMNS: usize = 8;
 
@@ -40,14 +45,10 @@ pub(super) fn multiply<const ROWS: usize>(model: Model, shape: Shape, a: &[f64],
             continue;
         }
         let spans = [&Spans::of(m, a), &Spans::of(m, b)];
-        if m == 4 {
-            product.tile::<4, 4>((0, 0), |k| k, spans, c);
+        if product.is_exact(spans, c) {
+            product.tiles::<ROWS, true>(spans, c);
         } else {
-            for row in (0..m).step_by(ROWS) {
-                for column in (0..m).step_by(COLUMNS) {
-                    product.tile::<ROWS, COLUMNS>((row, column), |k| k, spans, c);
-                }
-            }
+            product.tiles::<ROWS, false>(spans, c);
         }
     }
 }
@@ -62,7 +63,7 @@ pub(super) fn multiply_sparse(model: Model, m: usize, a: &[f64], selected: &[u8]
         let select = |k: usize| usize::from(selected[k * m + row]);
         if model.order == MfmaOrder::Exact {
             for column in (0..m).step_by(2 * COLUMNS) {
-                product.tile::<1, { 2 * COLUMNS }>((row, column), select, spans, c);
+                product.tile::<1, { 2 * COLUMNS }, false>((row, column), select, spans, c);
             }
         } else {
             for (column, c) in c[row * m..][..m].iter_mut().enumerate() {
@@ -95,6 +96,48 @@ impl Spans {
 }
 
 impl Product<'_> {
+    /// Whether no sum of any element needs more than 53 bits.
+    ///
+    /// A number below 2^(e + 1) has its last bit at 2^(e - mantissa bits) or above, and a product of two such is below
+    /// 2^(e + 2).
+    #[inline(always)]
+    fn is_exact(&self, [a, b]: [&Spans; 2], c: &[f32]) -> bool {
+        // Magnitudes are compared as integers, which unlike floats may be compared in any order, so that loops vectorise.
+        let (mut c_max, mut c_min) = (0, u32::MAX);
+        for c in c {
+            let magnitude = c.to_bits() & 0x7fff_ffff;
+            c_max = c_max.max(magnitude);
+            // Zero, less one, is the largest of all.
+            c_min = c_min.min(magnitude.wrapping_sub(1));
+        }
+        let (c_max, c_min) = (f32::from_bits(c_max), f32::from_bits(c_min.saturating_add(1).min(0x7f80_0000)));
+        let bits = |values: &[f64; 32]| values.map(f64::to_bits);
+        let largest = |values: &[f64; 32]| f64::from_bits(bits(values).into_iter().fold(0, u64::max));
+        let least = |values: &[f64; 32]| f64::from_bits(bits(values).into_iter().fold(u64::MAX, u64::min));
+        let k = self.a.len() / self.m;
+        let bound = k as f64 * largest(&a.largest) * largest(&b.largest) + f64::from(c_max);
+        let unit = self.product_unit() * least(&a.least) * least(&b.least);
+        bound * HALF_PLACE < unit.min(SINGLE_UNIT * f64::from(c_min))
+    }
+
+    /// The last bit of a product in units of the product.
+    #[inline(always)]
+    fn product_unit(&self) -> f64 {
+        f64::from_bits((1023 - u64::from(self.model.mantissa_bits) - 2) << 52)
+    }
+
+    #[inline(always)]
+    fn tiles<const ROWS: usize, const EXACT: bool>(&self, spans: [&Spans; 2], c: &mut [f32]) {
+        if self.m == 4 {
+            return self.tile::<4, 4, EXACT>((0, 0), |k| k, spans, c);
+        }
+        for row in (0..self.m).step_by(ROWS) {
+            for column in (0..self.m).step_by(COLUMNS) {
+                self.tile::<ROWS, COLUMNS, EXACT>((row, column), |k| k, spans, c);
+            }
+        }
+    }
+
     /// One tile of the result, from `(row, column)` on. Element `k` of A's rows is multiplied by row `select(k)` of B.
     ///
     /// Each product is exact in double precision, so only the sums of a chain of fused multiply-adds may err. They don't if all
@@ -102,7 +145,7 @@ impl Product<'_> {
     /// last place, and where the result less all these errors and the result plus them round to the same single, so does the
     /// exact sum. The few others are summed exactly.
     #[inline(always)]
-    fn tile<const R: usize, const C: usize>(
+    fn tile<const R: usize, const C: usize, const EXACT: bool>(
         &self,
         (row, column): (usize, usize),
         select: impl Fn(usize) -> usize + Copy,
@@ -127,28 +170,26 @@ impl Product<'_> {
                 }
             }
         }
-        // A number below 2^(e + 1) has its last bit at 2^(e - mantissa bits) or above; a product of two such is below 2^(e + 2).
-        let product_unit = 2f64.powi(-(model.mantissa_bits as i32 + 2));
-        let single_unit = 2f64.powi(-24);
-        let half_place = 2f64.powi(-53);
         for (r, sums) in sums.iter().enumerate() {
             let out = &mut c[at(r)..][..C];
-            let (a_max, a_min) = (k as f64 * a_spans.largest[row + r], product_unit * a_spans.least[row + r]);
+            let (a_max, a_min) = (k as f64 * a_spans.largest[row + r], self.product_unit() * a_spans.least[row + r]);
             let mut rounded = [0f32; C];
             let mut certain = [0u32; C];
             for j in 0..C {
-                let c = f64::from(out[j]).abs();
-                // What no partial sum exceeds, and what all terms are multiples of.
-                let bound = a_max * b_spans.largest[column + j] + c;
-                let unit = a_min * b_spans.least[column + j];
-                let unit = if c != 0.0 && c * single_unit < unit { c * single_unit } else { unit };
-                let place = bound * half_place;
-                // One rounding each for k sums, and two for this computation itself.
-                let error = if place < unit { 0.0 } else { (k as f64 + 2.0) * place };
-                let (low, high) = ((sums[j] - error) as f32, (sums[j] + error) as f32);
                 rounded[j] = sums[j] as f32;
-                let same = u32::from(low.to_bits() == high.to_bits()) | u32::from(error == 0.0);
-                certain[j] = same & u32::from(rounded[j].to_bits() & 0x7fff_ffff < 0x7f80_0000);
+                certain[j] = u32::from(rounded[j].to_bits() & 0x7fff_ffff < 0x7f80_0000);
+                if !EXACT {
+                    let c = f64::from(out[j]).abs();
+                    // What no partial sum exceeds, and what all terms are multiples of.
+                    let bound = a_max * b_spans.largest[column + j] + c;
+                    let unit = a_min * b_spans.least[column + j];
+                    let unit = if c != 0.0 && c * SINGLE_UNIT < unit { c * SINGLE_UNIT } else { unit };
+                    let place = bound * HALF_PLACE;
+                    // One rounding each for k sums, and two for this computation itself.
+                    let error = if place < unit { 0.0 } else { (k as f64 + 2.0) * place };
+                    let (low, high) = ((sums[j] - error) as f32, (sums[j] + error) as f32);
+                    certain[j] &= u32::from(low.to_bits() == high.to_bits()) | u32::from(error == 0.0);
+                }
             }
             if certain.iter().fold(1, |all, certain| all & certain) == 1 {
                 out.copy_from_slice(&rounded);
