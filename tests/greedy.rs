@@ -21,7 +21,11 @@ fn check(mock: &str, devices: &str, cases: &[Value]) {
     for (answer, case) in answers.iter().zip(cases) {
         let name = format!("{} on {devices} GPUs, MOCKKFD={mock}", case["name"]);
         assert_eq!(answer["prompt_tokens"], case["prompt_tokens"], "{name}");
-        assert_eq!(answer["tokens"], case["tokens"], "{name}: {} where {} is expected", answer["raw_text"], case["text"]);
+        assert_eq!(
+            answer["tokens"], case["tokens"],
+            "{name}: {} where {} is expected",
+            answer["raw_text"], case["text"]
+        );
         assert_eq!(answer["raw_text"], case["text"], "{name}");
         assert_eq!(answer["finish_reason"], "stop", "{name}");
     }
@@ -30,9 +34,8 @@ fn check(mock: &str, devices: &str, cases: &[Value]) {
 /// Every kind of case once, the shortest of each.
 fn one_of_each_kind() -> Vec<Value> {
     let kind = |case: &Value| case["name"].as_str().unwrap().split('-').next().unwrap().to_string();
-    let length = |case: &Value| {
-        case["prompt_tokens"].as_array().unwrap().len() + case["tokens"].as_array().unwrap().len()
-    };
+    let length =
+        |case: &Value| case["prompt_tokens"].as_array().unwrap().len() + case["tokens"].as_array().unwrap().len();
     let mut cases = golden();
     cases.sort_by_key(|case| (kind(case), length(case)));
     cases.dedup_by_key(|case| kind(case));

@@ -36,7 +36,7 @@ impl Bench {
         let platform = Platform::open_mock(machine).unwrap();
         let options = Options { devices, all_logits, ..Options::default() };
         let engine = Engine::start(&platform, &checkpoint, options, &Silent).unwrap();
-        Self { engine, checkpoint, trace: Trace::read(&k3_nano().join("golden")).unwrap() }
+        Self { engine, checkpoint, trace: Trace::read(&k3_nano()).unwrap() }
     }
 
     /// Runs the block on the trace's own input; gives the relative L2 error of each token's row.

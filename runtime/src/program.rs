@@ -5,6 +5,7 @@ use std::sync::Arc;
 use driver::address::{Bytes, GpuVa};
 use driver::memory::{Access, Allocation, Buffer};
 use driver::packets::aql::{FenceScope, KernelDispatch};
+use driver::queue::ScratchLayout;
 use driver::{Gpu, memory};
 use firmware_tools::code_object::{self, CodeObject, Kernel, ValueKind};
 
@@ -25,6 +26,12 @@ pub enum Error {
         kernel: String,
         /// Which argument.
         kind: String,
+    },
+    /// More scratch than the hardware addresses.
+    #[error("{bytes} bytes of scratch a work-item are more than a wave can have")]
+    Scratch {
+        /// Bytes asked for.
+        bytes: u32,
     },
     /// The arguments don't fit the kernel.
     #[error("kernel {kernel} takes {expected} bytes of arguments, {found} were given")]
@@ -124,6 +131,19 @@ impl Program {
             completion_signal: GpuVa::NULL,
         }
     }
+}
+
+/// Scratch memory for dispatches of up to `bytes` a work-item, and its layout; `None` for kernels without.
+///
+/// # Errors
+/// It is more than a wave can have, or than the GPU.
+pub fn allocate_scratch(gpu: &Arc<Gpu>, bytes: u32) -> Result<Option<(ScratchLayout, Buffer)>, Error> {
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let layout = ScratchLayout::new(gpu.node(), bytes).ok_or(Error::Scratch { bytes })?;
+    let memory = gpu.allocate(&Allocation::vram(layout.total, "scratch"))?;
+    Ok(Some((layout, memory)))
 }
 
 /// Fills the hidden arguments of `kernel` in `kernargs` (AMDGPUUsage, "Code Object V5 Metadata").

@@ -7,14 +7,14 @@ use driver::address::{Bytes, GpuVa};
 use driver::memory::{self, Access, Allocation, Buffer};
 use driver::packets::Compare;
 use driver::packets::aql::Aql;
-use driver::queue::{AqlQueue, QueueOptions, ScratchLayout};
+use driver::queue::{AqlQueue, QueueOptions};
 use driver::signal::{Patience, SignalPool, WaitError};
 use driver::{Gpu, queue, signal};
 
 use super::compare::{Comparison, compare};
 use super::file::{Case, KernelArgument, Value};
 use crate::platform::Platform;
-use crate::program::{self, Dimensions, Program, fill_hidden_arguments};
+use crate::program::{self, Dimensions, Program, allocate_scratch, fill_hidden_arguments};
 
 /// What running a case gave.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ pub fn run(case: &Case, platform: &Platform, limit: Duration) -> Result<Outcome,
         segment[argument.offset as usize..][..value.len()].copy_from_slice(&value);
     }
     kernargs.host()?.write(0, &segment)?;
-    let scratch = scratch(&gpu, kernel.descriptor.private_segment_fixed_size)?;
+    let scratch = allocate_scratch(&gpu, kernel.descriptor.private_segment_fixed_size)?;
     if let Some((layout, memory)) = &scratch {
         queue.set_scratch(layout, memory.va())?;
     }
@@ -167,16 +167,4 @@ fn allocate(gpu: &std::sync::Arc<Gpu>, arguments: &[KernelArgument]) -> Result<V
             Ok(Some(buffer))
         })
         .collect()
-}
-
-/// Scratch memory for a kernel that uses some.
-fn scratch(gpu: &std::sync::Arc<Gpu>, bytes: u32) -> Result<Option<(ScratchLayout, Buffer)>, RunError> {
-    if bytes == 0 {
-        return Ok(None);
-    }
-    let layout = ScratchLayout::new(gpu.node(), bytes).ok_or_else(|| {
-        RunError::Launch(format!("{bytes} bytes of scratch a work-item are more than a wave can have"))
-    })?;
-    let memory = gpu.allocate(&Allocation::vram(layout.total, "scratch"))?;
-    Ok(Some((layout, memory)))
 }

@@ -56,6 +56,9 @@ pub enum EngineError {
     /// The kernels.
     #[error(transparent)]
     Programs(#[from] ProgramsError),
+    /// Scratch of the kernels.
+    #[error(transparent)]
+    Program(#[from] crate::program::Error),
     /// A graph.
     #[error(transparent)]
     Graph(#[from] graph::Error),

@@ -17,6 +17,7 @@ use super::transfer::Transfers;
 use crate::forward::RankMemory;
 use crate::graph::{KernelSet, Programs};
 use crate::plan::MemoryPlan;
+use crate::program::allocate_scratch;
 
 /// Timeline signals start here and count down by one a run, so that they need no reset for longer than a GPU lives.
 pub(super) const TIMELINE_START: u64 = 1 << 62;
@@ -43,6 +44,8 @@ pub struct Rank {
     pub ring: Buffer,
     /// Latents, states and activations: held for their addresses in `memory`.
     _sections: [Buffer; 3],
+    /// Scratch of kernels that need some.
+    _scratch: Option<Buffer>,
     /// The GPU.
     pub gpu: Arc<Gpu>,
 }
@@ -109,16 +112,23 @@ impl Rank {
         kernels: &KernelSet<'_>,
     ) -> Result<Self, EngineError> {
         let Sections { weights, cache, state, workspace, exchange, ring } = sections;
+        let programs = Programs::load(gpu, kernels)?;
+        let mut queue = AqlQueue::create(gpu, QueueOptions::default())?;
+        let scratch = allocate_scratch(gpu, programs.most_private_bytes())?;
+        if let Some((layout, memory)) = &scratch {
+            queue.set_scratch(layout, memory.va())?;
+        }
         Ok(Self {
-            queue: AqlQueue::create(gpu, QueueOptions::default())?,
+            queue,
             transfers: Transfers::new(gpu)?,
             timeline: SignalPool::new(gpu, 1)?.take_with_event(TIMELINE_START)?,
-            programs: Programs::load(gpu, kernels)?,
+            programs,
             memory,
             weights,
             exchange,
             ring,
             _sections: [cache, state, workspace],
+            _scratch: scratch.map(|(_, memory)| memory),
             gpu: Arc::clone(gpu),
         })
     }

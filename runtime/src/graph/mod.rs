@@ -149,7 +149,7 @@ fn dispatch(
         grid_size_x: launch.workgroups[0] * workgroup,
         grid_size_y: launch.workgroups[1],
         grid_size_z: launch.workgroups[2],
-        private_segment_size: 0,
+        private_segment_size: programs.private_bytes(launch.kernel),
         group_segment_size: launch.kernel.lds_bytes,
         kernel_object: programs.kernel_object(launch.kernel),
         kernarg_address,

@@ -23,7 +23,14 @@ pub struct ProgramsError {
 pub struct Programs {
     /// Keeps the code's memory.
     _programs: Vec<Program>,
-    objects: HashMap<&'static str, GpuVa>,
+    loaded: HashMap<&'static str, Loaded>,
+}
+
+/// A kernel in GPU memory.
+#[derive(Clone, Copy, Debug)]
+struct Loaded {
+    object: GpuVa,
+    private_bytes: u32,
 }
 
 /// Which code objects to load: the committed ones, or in tests others in their place.
@@ -53,19 +60,36 @@ impl Programs {
                 Program::load(gpu, &(set.bytes)(object)).map_err(|error| ProgramsError { name: object.name, error })?;
             programs.insert(object.name, program);
         }
-        let mut objects = HashMap::new();
+        let mut loaded = HashMap::new();
         for kernel in kernels::kernels::ALL {
             let name = kernel.code_object.name;
             let program = &programs[name];
             let found = program.kernel(&(set.symbol)(kernel)).map_err(|error| ProgramsError { name, error })?;
-            objects.insert(kernel.name, program.kernel_object(found));
+            let private_bytes = found.descriptor.private_segment_fixed_size;
+            loaded.insert(kernel.name, Loaded { object: program.kernel_object(found), private_bytes });
         }
-        Ok(Self { _programs: programs.into_values().collect(), objects })
+        Ok(Self { _programs: programs.into_values().collect(), loaded })
     }
 
     /// Where the descriptor of `kernel` is.
     #[must_use]
     pub fn kernel_object(&self, kernel: &Kernel) -> GpuVa {
-        self.objects.get(kernel.name).copied().expect("`load` looked up every kernel of the crate")
+        self.loaded(kernel).object
+    }
+
+    /// Scratch bytes that a work-item of `kernel` needs: none, for the committed code objects.
+    #[must_use]
+    pub fn private_bytes(&self, kernel: &Kernel) -> u32 {
+        self.loaded(kernel).private_bytes
+    }
+
+    /// Scratch bytes of the kernel that needs most.
+    #[must_use]
+    pub fn most_private_bytes(&self) -> u32 {
+        self.loaded.values().map(|loaded| loaded.private_bytes).max().unwrap_or(0)
+    }
+
+    fn loaded(&self, kernel: &Kernel) -> Loaded {
+        self.loaded.get(kernel.name).copied().expect("`load` looked up every kernel of the crate")
     }
 }
