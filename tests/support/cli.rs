@@ -1,5 +1,7 @@
 //! The binary from the outside.
 
+#![allow(dead_code, reason = "each test target uses its own part")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,7 @@
 //! An emulated machine with its GPUs opened.
 
+#![allow(dead_code, reason = "each test target uses its own part")]
+
 use std::ffi::c_void;
 use std::path::Path;
 use std::sync::Arc;
