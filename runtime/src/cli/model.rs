@@ -9,6 +9,7 @@ use model::tokenizer::Tokenizer;
 use super::load::Bar;
 use crate::engine::{Engine, Options};
 use crate::failure::Failure;
+use crate::graph::Form;
 use crate::platform::Platform;
 
 /// Which model, on how many GPUs, with how much context.
@@ -26,6 +27,16 @@ pub(super) struct ModelArguments {
     /// Tokens of a prefill run.
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=2048))]
     chunk: u32,
+    /// How runs are submitted: a packet a kernel, or one packet that runs a resident indirect buffer (unproven on
+    /// hardware).
+    #[arg(long, value_enum, default_value_t = SubmitForm::Aql)]
+    submit: SubmitForm,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum SubmitForm {
+    Aql,
+    Ib,
 }
 
 pub(super) fn parse_devices(text: &str) -> Result<usize, String> {
@@ -91,6 +102,10 @@ impl ModelArguments {
             max_context: self.max_context,
             chunk: self.chunk(),
             all_logits,
+            form: match self.submit {
+                SubmitForm::Aql => Form::Aql,
+                SubmitForm::Ib => Form::Ib,
+            },
             ..Options::default()
         };
         let bar = Bar::default();

@@ -22,7 +22,7 @@ use model::config::Config;
 use model::layout::Layout;
 
 use crate::forward::{Builder, Launches, Logits};
-use crate::graph::{Graph, GraphRank, KernelSet};
+use crate::graph::{Form, Graph, GraphRank, KernelSet};
 use crate::loader::{self, Progress};
 use crate::plan::{MemoryPlan, RING_ENTRIES, Sizes};
 use crate::platform::Platform;
@@ -47,12 +47,14 @@ pub struct Options {
     pub all_logits: bool,
     /// How long a run may take before it counts as hung.
     pub patience: Duration,
+    /// How runs are submitted.
+    pub form: Form,
 }
 
 impl Default for Options {
     /// Eight GPUs, 4,096 tokens, chunks of 128, logits of the last token, two minutes.
     fn default() -> Self {
-        Self { devices: 8, max_context: 4096, chunk: 128, all_logits: false, patience: Duration::from_secs(120) }
+        Self { devices: 8, max_context: 4096, chunk: 128, all_logits: false, patience: Duration::from_secs(120), form: Form::Aql }
     }
 }
 
@@ -112,7 +114,8 @@ impl Engine {
         loader::load(checkpoint, &layout, &gpus, &arenas, &loader::Options::default(), progress)?;
         let start = Instant::now();
         let logits = if options.all_logits { Logits::All } else { Logits::Last };
-        let build = |tokens, logits| build(&config, &layout, &plan, &ranks, |b| b.forward(logits), tokens);
+        let build =
+            |tokens, logits| build(&config, &layout, &plan, &ranks, |b| b.forward(logits), tokens, options.form);
         let (prefill, decode) = (Arc::new(build(options.chunk, logits)?), Arc::new(build(1, Logits::Last)?));
         let mut engine = Self {
             step: Step { epoch: 1, ..Step::default() },
@@ -165,7 +168,7 @@ impl Engine {
     /// # Errors
     /// See [`EngineError`].
     pub fn build(&self, tokens: u32, launches: impl Fn(Builder<'_>) -> Launches) -> Result<Graph, EngineError> {
-        build(&self.config, &self.layout, &self.plan, &self.ranks, launches, tokens)
+        build(&self.config, &self.layout, &self.plan, &self.ranks, launches, tokens, self.options.form)
     }
 
     /// The ranks.
@@ -271,14 +274,20 @@ fn build(
     ranks: &[Rank],
     launches: impl Fn(Builder<'_>) -> Launches,
     tokens: u32,
+    form: Form,
 ) -> Result<Graph, EngineError> {
     let lists: Vec<Launches> =
         ranks.iter().map(|rank| launches(Builder::new(config, layout, plan, &rank.memory, tokens))).collect();
     let ranks: Vec<GraphRank<'_>> = ranks
         .iter()
-        .map(|rank| GraphRank { gpu: &rank.gpu, programs: &rank.programs, timeline: &rank.timeline })
+        .map(|rank| GraphRank {
+            gpu: &rank.gpu,
+            programs: &rank.programs,
+            scratch: rank.scratch.as_ref().map(|(layout, memory)| (layout, memory.va())),
+            timeline: &rank.timeline,
+        })
         .collect();
-    Ok(Graph::build(&ranks, &lists)?)
+    Ok(Graph::build(&ranks, &lists, form)?)
 }
 
 /// The first `count` GPUs of the machine.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use driver::Gpu;
 use driver::address::GpuVa;
 use driver::memory::{Access, Allocation, Buffer};
-use driver::queue::{AqlQueue, QueueOptions};
+use driver::queue::{AqlQueue, QueueOptions, ScratchLayout};
 use driver::signal::{Signal, SignalPool};
 use kernels::limits::MAX_RANKS;
 use model::layout::Layout;
@@ -45,7 +45,7 @@ pub struct Rank {
     /// Latents, states and activations: held for their addresses in `memory`.
     _sections: [Buffer; 3],
     /// Scratch of kernels that need some.
-    _scratch: Option<Buffer>,
+    pub(super) scratch: Option<(ScratchLayout, Buffer)>,
     /// The GPU.
     pub gpu: Arc<Gpu>,
 }
@@ -128,7 +128,7 @@ impl Rank {
             exchange,
             ring,
             _sections: [cache, state, workspace],
-            _scratch: scratch.map(|(_, memory)| memory),
+            scratch,
             gpu: Arc::clone(gpu),
         })
     }

@@ -1,27 +1,41 @@
 //! Command buffers over several GPUs: built once, replayed by submitting the same packets again.
 //!
-//! A graph is a list of AQL dispatch packets for each rank, with all kernel arguments resident in GPU memory. What changes
-//! from run to run is in device memory and advanced by the graph's own last kernel, so nothing is patched: a replay stores
-//! the packets to the rings, which their processors have emptied, and rings one doorbell a GPU.
+//! All kernel arguments are resident in GPU memory. What changes from run to run is in device memory and advanced by the
+//! graph's own last kernel, so nothing is patched: a replay stores packets to the rings, which their processors have
+//! emptied, and rings one doorbell a GPU. There are two forms with the same results ([`Form`]).
 
 use std::sync::Arc;
 
 use driver::address::{Bytes, GpuVa};
 use driver::memory::{self, Access, Allocation, Buffer};
 use driver::packets::EncodeError;
-use driver::packets::aql::{FenceScope, KernelDispatch, Slot};
-use driver::queue::{self, AqlQueue};
+use driver::packets::aql::{FenceScope, KernelDispatch, Pm4Ib, Slot};
+use driver::queue::{self, AqlQueue, ScratchLayout};
 use driver::signal::Signal;
 use driver::{Gpu, packets};
 
 use crate::forward::{CollectiveName, KernelLaunch, Launches};
 
+mod ib;
 mod programs;
 
+pub use ib::IbError;
 pub use programs::{KernelSet, Programs, ProgramsError};
+
+/// How a run is submitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// One AQL dispatch packet a kernel: what multi-XCC parts are commonly driven by.
+    #[default]
+    Aql,
+    /// One AQL packet a run, which has all XCCs run a resident PM4 indirect buffer.
+    Ib,
+}
 
 /// Kernel-argument segments start at multiples of this (AMDGPUUsage: 16; a cache line keeps them apart).
 const KERNARG_ALIGN: usize = 64;
+/// Counters of XCCs are this far apart: a line of the L2 each.
+const COUNTER_STRIDE: u64 = 128;
 
 /// What went wrong with building or submitting a graph.
 #[derive(Debug, thiserror::Error)]
@@ -36,18 +50,34 @@ pub enum Error {
     /// A queue.
     #[error(transparent)]
     Queue(#[from] queue::Error),
+    /// An indirect buffer.
+    #[error(transparent)]
+    Ib(#[from] IbError),
 }
 
 /// One rank's packets and arguments.
 struct RankGraph {
     /// All kernel arguments, read-only for the GPU.
     kernargs: Buffer,
+    /// What a run stores to the ring.
     slots: Vec<Slot>,
+    /// The indirect buffer, in that form.
+    ib: Option<ResidentIb>,
+}
+
+/// An indirect buffer in GPU memory.
+struct ResidentIb {
+    commands: Buffer,
+    dwords: usize,
+    xcc_barriers: usize,
+    /// Counters that XCCs meet at, in memory no cache holds back.
+    _counters: Buffer,
 }
 
 /// A command buffer for all ranks.
 pub struct Graph {
     ranks: Vec<RankGraph>,
+    dispatches: usize,
     collectives: Vec<CollectiveName>,
 }
 
@@ -57,6 +87,8 @@ pub struct GraphRank<'a> {
     pub gpu: &'a Arc<Gpu>,
     /// Its code.
     pub programs: &'a Programs,
+    /// Scratch memory of its queue, if its kernels need some.
+    pub scratch: Option<(&'a ScratchLayout, GpuVa)>,
     /// The signal that each run decrements when it is done.
     pub timeline: &'a Signal,
 }
@@ -66,14 +98,15 @@ impl Graph {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn build(ranks: &[GraphRank<'_>], launches: &[Launches]) -> Result<Self, Error> {
+    pub fn build(ranks: &[GraphRank<'_>], launches: &[Launches], form: Form) -> Result<Self, Error> {
         let graphs = ranks
             .iter()
             .zip(launches)
-            .map(|(rank, launches)| RankGraph::build(rank, &launches.kernels))
+            .map(|(rank, launches)| RankGraph::build(rank, &launches.kernels, form))
             .collect::<Result<_, _>>()?;
         let collectives = launches.first().map(|launches| launches.collectives.clone()).unwrap_or_default();
-        Ok(Self { ranks: graphs, collectives })
+        let dispatches = launches.first().map_or(0, |launches| launches.kernels.len());
+        Ok(Self { ranks: graphs, dispatches, collectives })
     }
 
     /// Submits a run: to each rank's queue its packets, with one doorbell.
@@ -90,7 +123,25 @@ impl Graph {
     /// Dispatches of one rank in one run.
     #[must_use]
     pub fn dispatches(&self) -> usize {
+        self.dispatches
+    }
+
+    /// Packets that one run stores to one rank's ring.
+    #[must_use]
+    pub fn ring_packets(&self) -> usize {
         self.ranks.first().map_or(0, |rank| rank.slots.len())
+    }
+
+    /// Dwords of the indirect buffer, and how often XCCs meet in it; `None` in the AQL form.
+    #[must_use]
+    pub fn ib_size(&self) -> Option<(usize, usize)> {
+        let ib = self.ranks.first()?.ib.as_ref()?;
+        Some((ib.dwords, ib.xcc_barriers))
+    }
+
+    /// The memory of each rank's indirect buffer, in that form.
+    pub fn ib_memory(&self) -> impl Iterator<Item = &Buffer> {
+        self.ranks.iter().filter_map(|rank| rank.ib.as_ref()).map(|ib| &ib.commands)
     }
 
     /// Collectives by their number in the graph.
@@ -106,7 +157,7 @@ impl Graph {
 }
 
 impl RankGraph {
-    fn build(rank: &GraphRank<'_>, launches: &[KernelLaunch]) -> Result<Self, Error> {
+    fn build(rank: &GraphRank<'_>, launches: &[KernelLaunch], form: Form) -> Result<Self, Error> {
         let mut bytes = Vec::new();
         let mut offsets = Vec::new();
         for launch in launches {
@@ -114,19 +165,73 @@ impl RankGraph {
             offsets.push(bytes.len() as u64);
             bytes.extend_from_slice(&launch.kernarg);
         }
-        let wanted = Allocation::vram(Bytes::new(bytes.len().max(1) as u64), "kernel arguments")
-            .with(Access::HOST | Access::GPU_READ_ONLY);
-        let kernargs = rank.gpu.allocate(&wanted)?;
-        kernargs.host()?.write(0, &bytes)?;
-        let mut slots = Vec::with_capacity(launches.len());
-        for (i, (launch, offset)) in launches.iter().zip(offsets).enumerate() {
-            let last = i + 1 == launches.len();
-            let signal = if last { rank.timeline.va() } else { GpuVa::NULL };
-            let kernargs = GpuVa::new(kernargs.va().get() + offset);
-            slots.push(dispatch(launch, rank.programs, kernargs, signal).encode()?);
-        }
-        Ok(Self { kernargs, slots })
+        let kernargs = resident(rank.gpu, "kernel arguments", &bytes)?;
+        let place = |offset: u64| GpuVa::new(kernargs.va().get() + offset);
+        let (slots, ib) = match form {
+            Form::Aql => {
+                let packets = launches.iter().zip(&offsets).enumerate().map(|(i, (launch, &offset))| {
+                    let last = i + 1 == launches.len();
+                    let signal = if last { rank.timeline.va() } else { GpuVa::NULL };
+                    dispatch(launch, rank.programs, place(offset), signal).encode()
+                });
+                (packets.collect::<Result<_, _>>()?, None)
+            }
+            Form::Ib => {
+                let places: Vec<GpuVa> = offsets.into_iter().map(place).collect();
+                let ib = ResidentIb::build(rank, launches, &places)?;
+                (vec![ib.packet(rank.timeline).encode()?], Some(ib))
+            }
+        };
+        Ok(Self { kernargs, slots, ib })
     }
+}
+
+impl ResidentIb {
+    fn build(rank: &GraphRank<'_>, launches: &[KernelLaunch], kernargs: &[GpuVa]) -> Result<Self, Error> {
+        let counters = rank.gpu.allocate(&Allocation::shared(Bytes::new(2 * COUNTER_STRIDE), "XCC counters"))?;
+        let places = [0, 1].map(|i| GpuVa::new(counters.va().get() + i * COUNTER_STRIDE));
+        let scratch = rank.scratch.map(|(layout, base)| ib::Scratch {
+            base,
+            stride: layout.bytes_per_xcc,
+            tmpring_size: layout.tmpring_size(),
+        });
+        let mut writer = ib::Writer::new(rank.gpu.node().xcc_count, places, scratch)?;
+        for (launch, &kernarg) in launches.iter().zip(kernargs) {
+            let dispatch = ib::Dispatch {
+                program: rank.programs.program(launch.kernel),
+                workgroups: launch.workgroups,
+                workgroup: launch.kernel.workgroup,
+                lds_bytes: launch.kernel.lds_bytes,
+                kernarg,
+            };
+            writer.dispatch(launch.kernel.name, &dispatch)?;
+        }
+        let (dwords, xcc_barriers) = writer.finish();
+        let commands = resident(rank.gpu, "indirect buffer", zerocopy::IntoBytes::as_bytes(dwords.as_slice()))?;
+        Ok(Self { commands, dwords: dwords.len(), xcc_barriers, _counters: counters })
+    }
+
+    /// The packet that runs it.
+    fn packet(&self, timeline: &Signal) -> Pm4Ib {
+        Pm4Ib {
+            barrier: true,
+            acquire: FenceScope::System,
+            release: FenceScope::System,
+            ib_address: self.commands.va(),
+            ib_dwords: self.dwords as u32,
+            ib_valid: true,
+            completion_signal: timeline.va(),
+        }
+    }
+}
+
+/// Bytes in GPU memory that no GPU changes.
+fn resident(gpu: &Arc<Gpu>, label: &str, bytes: &[u8]) -> Result<Buffer, Error> {
+    let wanted =
+        Allocation::vram(Bytes::new(bytes.len().max(1) as u64), label).with(Access::HOST | Access::GPU_READ_ONLY);
+    let buffer = gpu.allocate(&wanted)?;
+    buffer.host()?.write(0, bytes)?;
+    Ok(buffer)
 }
 
 /// A kernel that waits for the one before and sees all it wrote. Scopes are system: collectives cross GPUs, and on this

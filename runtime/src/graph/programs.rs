@@ -7,7 +7,8 @@ use driver::Gpu;
 use driver::address::GpuVa;
 use kernels::Kernel;
 
-use crate::program::{self, Program};
+use super::ib::Program;
+use crate::program;
 
 /// Why the kernels can't be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +23,7 @@ pub struct ProgramsError {
 /// The loaded code objects of one GPU, and where each kernel is.
 pub struct Programs {
     /// Keeps the code's memory.
-    _programs: Vec<Program>,
+    _programs: Vec<program::Program>,
     loaded: HashMap<&'static str, Loaded>,
 }
 
@@ -30,7 +31,7 @@ pub struct Programs {
 #[derive(Clone, Copy, Debug)]
 struct Loaded {
     object: GpuVa,
-    private_bytes: u32,
+    program: Program,
 }
 
 /// Which code objects to load: the committed ones, or in tests others in their place.
@@ -57,7 +58,7 @@ impl Programs {
         let mut programs = HashMap::new();
         for object in kernels::CODE_OBJECTS {
             let program =
-                Program::load(gpu, &(set.bytes)(object)).map_err(|error| ProgramsError { name: object.name, error })?;
+                program::Program::load(gpu, &(set.bytes)(object)).map_err(|error| ProgramsError { name: object.name, error })?;
             programs.insert(object.name, program);
         }
         let mut loaded = HashMap::new();
@@ -65,8 +66,10 @@ impl Programs {
             let name = kernel.code_object.name;
             let program = &programs[name];
             let found = program.kernel(&(set.symbol)(kernel)).map_err(|error| ProgramsError { name, error })?;
-            let private_bytes = found.descriptor.private_segment_fixed_size;
-            loaded.insert(kernel.name, Loaded { object: program.kernel_object(found), private_bytes });
+            let object = program.kernel_object(found);
+            let descriptor = found.descriptor;
+            let entry = GpuVa::new(object.get().wrapping_add_signed(descriptor.code_entry_byte_offset));
+            loaded.insert(kernel.name, Loaded { object, program: Program { entry, descriptor } });
         }
         Ok(Self { _programs: programs.into_values().collect(), loaded })
     }
@@ -80,13 +83,18 @@ impl Programs {
     /// Scratch bytes that a work-item of `kernel` needs: none, for the committed code objects.
     #[must_use]
     pub fn private_bytes(&self, kernel: &Kernel) -> u32 {
-        self.loaded(kernel).private_bytes
+        self.loaded(kernel).program.descriptor.private_segment_fixed_size
     }
 
     /// Scratch bytes of the kernel that needs most.
     #[must_use]
     pub fn most_private_bytes(&self) -> u32 {
-        self.loaded.values().map(|loaded| loaded.private_bytes).max().unwrap_or(0)
+        self.loaded.values().map(|loaded| loaded.program.descriptor.private_segment_fixed_size).max().unwrap_or(0)
+    }
+
+    /// What an indirect buffer launches `kernel` with.
+    pub(super) fn program(&self, kernel: &Kernel) -> Program {
+        self.loaded(kernel).program
     }
 
     fn loaded(&self, kernel: &Kernel) -> Loaded {
