@@ -51,6 +51,7 @@ fn planning_the_official_checkpoint_takes_less_than_200_mebibytes() {
     }
     assert_eq!((checkpoint.shards().len(), tensors), (96, 497_052));
     assert_eq!(bytes, 8 * 196_784_365_296);
+    assert_eq!((checkpoint.vision().tensors, checkpoint.vision().bytes), (168, 894_717_952));
     let (peak, kept) = (PEAK.load(Relaxed) - before, IN_USE.load(Relaxed) - before);
     assert!(peak < 200 << 20, "planning peaked at {peak} bytes");
     assert!(kept < 40 << 20, "the plan keeps {kept} bytes");

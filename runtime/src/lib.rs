@@ -18,4 +18,5 @@ pub mod loader;
 pub mod perplexity;
 pub mod plan;
 pub mod platform;
+pub mod preflight;
 pub mod program;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::{
     CheckpointError, Disagreement, Disagreements, Header, INDEX_FILE, INDEX_LIMIT, Index, TensorName, parse_header,
@@ -28,10 +29,21 @@ pub struct Shard {
     pub path: PathBuf,
     /// Size of the file in bytes.
     pub file_len: u64,
+    /// When it was last written to, as its header was read.
+    pub modified: Option<SystemTime>,
     /// Where tensor data starts.
     pub data_start: u64,
     /// The text tensors in the order of their data; vision tensors are left out.
     pub tensors: Vec<ShardTensor>,
+}
+
+/// What is known of the vision half, which a text run skips.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VisionHalf {
+    /// Number of its tensors.
+    pub tensors: usize,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// A verified checkpoint: every tensor the config implies is in exactly one shard, with the right type and shape, where
@@ -40,6 +52,7 @@ pub struct Shard {
 pub struct Checkpoint {
     inventory: Inventory,
     shards: Vec<Shard>,
+    vision: VisionHalf,
     /// Shard and first byte of each tensor, by its number in the inventory.
     locations: Vec<Location>,
 }
@@ -65,16 +78,18 @@ impl Checkpoint {
         let mut shards = Vec::with_capacity(names.len());
         for (number, name) in names.iter().enumerate() {
             let path = folder.join(name);
-            let (file, file_len) =
-                crate::file::open(&path).map_err(|source| CheckpointError::OpenShard { path: path.clone(), source })?;
+            let fail = |source| CheckpointError::OpenShard { path: path.clone(), source };
+            let (file, file_len) = crate::file::open(&path).map_err(fail)?;
+            let modified = file.metadata().map_err(fail)?.modified().ok();
             let refuse = |source| CheckpointError::ReadHeader { path: path.clone(), source };
             let bytes = read_header(&file, file_len).map_err(refuse)?;
             let header = parse_header(&bytes, file_len).map_err(refuse)?;
             let tensors = check.shard(number as u16, name, &header); // parse_index allows 65,536 shards
-            shards.push(Shard { path, file_len, data_start: header.data_start, tensors });
+            shards.push(Shard { path, file_len, modified, data_start: header.data_start, tensors });
         }
+        let vision = check.vision_half();
         let (inventory, locations) = check.finish(&names)?;
-        let checkpoint = Self { inventory, shards, locations };
+        let checkpoint = Self { inventory, shards, vision, locations };
         checkpoint.check_a_log()?;
         Ok(checkpoint)
     }
@@ -92,6 +107,11 @@ impl Checkpoint {
     /// The shards, in the order of the index.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
+    }
+
+    /// The tensors that are not text.
+    pub fn vision(&self) -> VisionHalf {
+        self.vision
     }
 
     /// The bytes of one tensor; `None` if the model has no such tensor.
@@ -150,6 +170,7 @@ struct CrossCheck {
     locations: Vec<Option<Location>>,
     /// Vision tensors of the index, with their shard and whether a header showed them.
     vision: HashMap<String, (u16, bool)>,
+    vision_bytes: u64,
     found_size: u64,
     disagreements: Disagreements,
 }
@@ -174,7 +195,8 @@ impl CrossCheck {
                 disagreements.add(Disagreement::MissingFromIndex(id));
             }
         }
-        Self { inventory, total_size: index.total_size, locations, vision, found_size: 0, disagreements }
+        let total_size = index.total_size;
+        Self { inventory, total_size, locations, vision, vision_bytes: 0, found_size: 0, disagreements }
     }
 
     /// Takes in one shard's header; gives back its text tensors.
@@ -185,7 +207,10 @@ impl CrossCheck {
             self.found_size = self.found_size.saturating_add(tensor.end - tensor.begin);
             let placed_here = match TensorName::classify(&tensor.name) {
                 TensorName::Vision => match self.vision.get_mut(tensor.name.as_ref()) {
-                    Some((home, seen)) if *home == shard => !std::mem::replace(seen, true),
+                    Some((home, seen)) if *home == shard => {
+                        self.vision_bytes = self.vision_bytes.saturating_add(tensor.end - tensor.begin);
+                        !std::mem::replace(seen, true)
+                    }
                     _ => false,
                 },
                 TensorName::Text(id) if let Some(number) = self.inventory.index(id) => {
@@ -211,6 +236,10 @@ impl CrossCheck {
             }
         }
         tensors
+    }
+
+    fn vision_half(&self) -> VisionHalf {
+        VisionHalf { tensors: self.vision.len(), bytes: self.vision_bytes }
     }
 
     fn check_spec(&mut self, tensor: TensorId, found_dtype: Dtype, found_shape: &[u64]) {

@@ -11,7 +11,7 @@ mod names;
 mod published;
 
 pub use error::{CheckpointError, Disagreement, Disagreements};
-pub use folder::{Checkpoint, Shard, ShardTensor};
+pub use folder::{Checkpoint, Shard, ShardTensor, VisionHalf};
 pub use header::{HEADER_LIMIT, Header, HeaderError, TensorInfo, json_length, parse_header, read_header};
 pub use index::{INDEX_FILE, INDEX_LIMIT, Index, IndexError, parse_index};
 pub use names::TensorName;

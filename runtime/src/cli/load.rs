@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use driver::address::Bytes;
 use driver::memory::Allocation;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 use model::{Checkpoint, Config, Layout};
 use serde::Serialize;
 
@@ -130,9 +130,11 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         let available = gpu.available_memory().map_err(Failure::run)?;
         if available < needed {
             return Err(Failure::Input(format!(
-                "the model needs {needed} of {gpu} at a context of {} tokens, which has {available} left; use more \
-                 --devices or a smaller --max-context",
-                arguments.model.max_context
+                "the model needs {} of {gpu} at a context of {} tokens, which has {} left; use more --devices or a \
+                 smaller --max-context",
+                BinaryBytes(needed.get()),
+                arguments.model.max_context,
+                BinaryBytes(available.get())
             )));
         }
     }

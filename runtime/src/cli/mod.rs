@@ -11,6 +11,7 @@ mod fixture;
 mod load;
 mod model;
 mod perplexity;
+mod preflight;
 mod run;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Load(load::Arguments),
     /// Load a model and answer with it.
     Run(run::Arguments),
+    /// Check model, memory plan, GPUs, host and disks before a load.
+    Preflight(preflight::Arguments),
     /// Measure how well a model predicts given documents.
     Perplexity(perplexity::Arguments),
     /// Use the emulated machine as a tool of its own.
@@ -91,6 +94,7 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Command::Fixture(fixture) => fixture::run(fixture, arguments.json),
         Command::Load(load) => load::run(load, arguments.json),
         Command::Run(run) => run::run(run, arguments.json),
+        Command::Preflight(preflight) => preflight::run(preflight, arguments.json),
         Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
         #[cfg(feature = "mock")]
         Command::Mock(MockCommand::Exec(exec)) => exec::run(exec, arguments.json),

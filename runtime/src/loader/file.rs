@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 
 use super::LoadError;
+use super::plan::PlannedFile;
 
 /// Alignment of O_DIRECT where the kernel does not say: enough for every disk sold.
 const USUAL_ALIGNMENT: u64 = 4096;
@@ -24,22 +25,26 @@ pub(crate) struct ShardFile {
 }
 
 impl ShardFile {
-    /// Opens the file whose header was checked when it had `len` bytes: past the page cache if it can be.
-    pub(crate) fn open(path: &Path, len: u64) -> Result<Self, LoadError> {
-        let fail = |source| LoadError::OpenShard { path: path.to_owned(), source };
+    /// Opens a file: past the page cache if it can be. It must be as it was when its header was checked.
+    pub(crate) fn open(plan: &PlannedFile) -> Result<Self, LoadError> {
+        let path = &plan.path;
+        let fail = |source| LoadError::OpenShard { path: path.clone(), source };
         let (file, direct) = open(path).map_err(fail)?;
         let opened = file.metadata().map_err(fail)?;
         if !opened.is_file() {
             return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
         }
         let alignment = direct_alignment(&file).map_err(fail)?;
-        let mut shard = Self { path: path.to_owned(), file, opened, direct, alignment: USUAL_ALIGNMENT };
+        let mut shard = Self { path: path.clone(), file, opened, direct, alignment: USUAL_ALIGNMENT };
         match alignment {
             Some(0) => shard.make_buffered()?,
             Some(alignment) => shard.alignment = alignment,
             None => {}
         }
-        shard.check_length(len)?;
+        shard.check_length(&shard.opened, plan.len)?;
+        if plan.modified.is_some() && shard.opened.modified().ok() != plan.modified {
+            return Err(shard.changed("it was written to after its header was checked".into()));
+        }
         Ok(shard)
     }
 
@@ -86,7 +91,7 @@ impl ShardFile {
     pub(crate) fn check_unchanged(&self) -> Result<(), LoadError> {
         let fail = |source| LoadError::OpenShard { path: self.path.clone(), source };
         let now = self.file.metadata().map_err(fail)?;
-        self.check_length_of(&now, self.opened.len())?;
+        self.check_length(&now, self.opened.len())?;
         let times = |meta: &Metadata| (meta.mtime(), meta.mtime_nsec());
         if times(&now) != times(&self.opened) {
             return Err(self.changed("it was written to".into()));
@@ -94,11 +99,7 @@ impl ShardFile {
         Ok(())
     }
 
-    fn check_length(&self, len: u64) -> Result<(), LoadError> {
-        self.check_length_of(&self.opened, len)
-    }
-
-    fn check_length_of(&self, now: &Metadata, len: u64) -> Result<(), LoadError> {
+    fn check_length(&self, now: &Metadata, len: u64) -> Result<(), LoadError> {
         if now.len() == len {
             return Ok(());
         }
@@ -122,7 +123,7 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
 
 /// What the kernel says O_DIRECT must be aligned to (Linux 6.1, `STATX_DIOALIGN`): zero if the file takes none, `None` if
 /// the kernel does not say.
-pub(crate) fn direct_alignment(file: &File) -> io::Result<Option<u64>> {
+fn direct_alignment(file: &File) -> io::Result<Option<u64>> {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: the descriptor is open, the path an empty C string, and `answer` a statx structure to be filled.
     let result = unsafe {
@@ -153,25 +154,40 @@ mod tests {
         (folder, path)
     }
 
+    fn open(path: &Path, len: u64) -> Result<ShardFile, LoadError> {
+        ShardFile::open(&PlannedFile::new(path.to_owned(), len, Vec::new()))
+    }
+
+    #[test]
+    fn a_file_written_to_between_its_header_and_the_load_has_changed() {
+        let (_folder, path) = shard(b"12345");
+        let file = PlannedFile::new(path.clone(), 5, Vec::new());
+        let now = path.metadata().unwrap().modified().unwrap();
+        let opened = |modified| ShardFile::open(&PlannedFile { modified: Some(modified), ..file.clone() });
+        opened(now).unwrap();
+        let error = opened(now - std::time::Duration::from_secs(1)).err().unwrap().to_string();
+        assert!(error.contains("after its header was checked"), "{error}");
+    }
+
     #[test]
     fn a_file_that_is_not_there_is_not_created() {
         let (_folder, path) = shard(b"");
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(ShardFile::open(&path, 0), Err(LoadError::OpenShard { .. })));
+        assert!(matches!(open(&path, 0), Err(LoadError::OpenShard { .. })));
         assert!(!path.exists());
     }
 
     #[test]
     fn a_file_of_another_length_than_its_header_was_checked_with_has_changed() {
         let (_folder, path) = shard(b"12345");
-        let error = ShardFile::open(&path, 6).err().unwrap().to_string();
+        let error = open(&path, 6).err().unwrap().to_string();
         assert!(error.contains("it has 5 bytes, and had 6"), "{error}");
     }
 
     #[test]
     fn a_file_that_is_cut_or_written_to_after_it_was_opened_has_changed() {
         let (_folder, path) = shard(b"12345");
-        let shard = ShardFile::open(&path, 5).unwrap();
+        let shard = open(&path, 5).unwrap();
         shard.check_unchanged().unwrap();
         let writer = OpenOptions::new().write(true).open(&path).unwrap();
         let before = writer.metadata().unwrap().modified().unwrap();
@@ -188,13 +204,13 @@ mod tests {
         let (folder, _) = shard(b"");
         let path = folder.path().join("fifo.safetensors");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(matches!(ShardFile::open(&path, 0), Err(LoadError::OpenShard { .. })));
+        assert!(matches!(open(&path, 0), Err(LoadError::OpenShard { .. })));
     }
 
     #[test]
     fn a_file_reads_on_through_the_page_cache_when_o_direct_turns_out_not_to_work() {
         let (_folder, path) = shard(b"12345");
-        let mut shard = ShardFile::open(&path, 5).unwrap();
+        let mut shard = open(&path, 5).unwrap();
         shard.make_buffered().unwrap();
         let mut bytes = [0; 3];
         assert_eq!(shard.file.read_at(&mut bytes, 1).unwrap(), 3);

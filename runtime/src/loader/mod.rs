@@ -18,6 +18,7 @@ mod memory;
 mod options;
 mod pipeline;
 mod plan;
+mod probe;
 mod progress;
 mod raw;
 mod reader;
@@ -44,6 +45,7 @@ pub use memory::{peak_rss_bytes, reset_peak_rss};
 pub use options::{Options, ReaderChoice};
 use pipeline::{Parts, Pipeline, Stopped};
 use plan::{Cursor, ModelWeights, Weights};
+pub use probe::{DiskProbe, RingProbe, probe_disk, probe_ring};
 pub use progress::{Progress, Silent};
 pub use raw::{RawMethod, RawPass, RawSetting, read_raw};
 pub use reader::{ReaderKind, RingError};
@@ -113,7 +115,7 @@ fn run(
     start: Instant,
 ) -> Result<LoadReport, LoadError> {
     let cpu_before = thread_cpu();
-    let opened = weights.files().iter().map(|file| ShardFile::open(&file.path, file.len));
+    let opened = weights.files().iter().map(ShardFile::open);
     let mut files = opened.collect::<Result<Vec<_>, _>>()?;
     let streams = streams(weights, &files);
     let (disks, depth, block) = (streams.len(), options.depth, options.block.get());

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use model::layout::WeightCopy;
 use model::tensor::TensorId;
@@ -13,6 +14,8 @@ pub(crate) struct PlannedFile {
     pub(crate) path: PathBuf,
     /// Length when its header was read.
     pub(crate) len: u64,
+    /// When it was last written to, as its header was read; unknown where nobody asked.
+    pub(crate) modified: Option<SystemTime>,
     /// Bytes of each wanted tensor, in the order of the file.
     pub(crate) pieces: Vec<Range<u64>>,
     /// The same, joined where they touch.
@@ -28,7 +31,7 @@ impl PlannedFile {
                 _ => extents.push(piece.clone()),
             }
         }
-        Self { path, len, pieces, extents }
+        Self { path, len, modified: None, pieces, extents }
     }
 
     /// Numbers of the pieces that have bytes in `window`.
@@ -82,7 +85,8 @@ impl<'a> ModelWeights<'a> {
                 })
                 .unzip();
             if !ids.is_empty() {
-                files.push(PlannedFile::new(shard.path.clone(), shard.file_len, pieces));
+                let file = PlannedFile::new(shard.path.clone(), shard.file_len, pieces);
+                files.push(PlannedFile { modified: shard.modified, ..file });
                 tensors.push(ids);
             }
         }

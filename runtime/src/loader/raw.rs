@@ -72,7 +72,7 @@ pub fn read_raw(
     limit: u64,
 ) -> Result<RawPass, LoadError> {
     let weights = ModelWeights::new(checkpoint, layout, None);
-    let opened = weights.files().iter().map(|file| ShardFile::open(&file.path, file.len));
+    let opened = weights.files().iter().map(ShardFile::open);
     let files = opened.collect::<Result<Vec<_>, _>>()?;
     read_files(weights.files(), &files, (0..files.len()).collect(), setting, limit)
 }

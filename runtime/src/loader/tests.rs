@@ -281,7 +281,7 @@ unsafe impl Reader for Tired {
 
 /// Runs a pipeline that copies nowhere.
 fn read_with(fixture: &Fixture, reader: &mut dyn Reader, progress: &dyn Progress) -> Result<u64, Stopped> {
-    let open = |file: &PlannedFile| ShardFile::open(&file.path, file.len).unwrap();
+    let open = |file: &PlannedFile| ShardFile::open(file).unwrap();
     let mut files: Vec<_> = fixture.files.iter().map(open).collect();
     let staging = Staging::host(Bytes::new(16 * 8192)).unwrap();
     let parts = Parts {
@@ -305,7 +305,7 @@ fn reads_cut_short_interrupted_refused_and_out_of_order_still_bring_every_byte()
     let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(shapes in files(), start in 0u64..9000, seed in 1u64..u64::MAX)| {
         let fixture = Fixture::new(&shapes, start, 0, 2);
-        let open = |file: &PlannedFile| ShardFile::open(&file.path, file.len).unwrap();
+        let open = |file: &PlannedFile| ShardFile::open(file).unwrap();
         let mut files: Vec<_> = fixture.files.iter().map(open).collect();
         let staging = Staging::shared(&machine.gpus, Bytes::new(16 * 8192)).unwrap();
         let arenas = machine.arenas(fixture.arena_bytes);

@@ -153,6 +153,7 @@ mod tests {
 
     use super::*;
     use crate::loader::Silent;
+    use crate::loader::plan::PlannedFile;
 
     /// Rings are forbidden in many containers.
     fn ring<'a>(files: &[ShardFile], staging: &'a Staging) -> Option<Uring<'a>> {
@@ -167,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shard");
         std::fs::write(&path, [7; 4096]).unwrap();
-        let files = [ShardFile::open(&path, 4096).unwrap()];
+        let files = [ShardFile::open(&PlannedFile::new(path, 4096, Vec::new())).unwrap()];
         let staging = Staging::host(Bytes::new(1 << 20)).unwrap();
         let Some(mut ring) = ring(&files, &staging) else { return };
 
