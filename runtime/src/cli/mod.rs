@@ -6,6 +6,8 @@
 mod bench;
 mod devices;
 #[cfg(feature = "mock")]
+mod disasm;
+#[cfg(feature = "mock")]
 mod exec;
 mod fixture;
 mod load;
@@ -61,6 +63,8 @@ enum Command {
 #[cfg(feature = "mock")]
 #[derive(Subcommand)]
 enum MockCommand {
+    /// Disassemble gfx950 code.
+    Disasm(disasm::Arguments),
     /// Launch one kernel of a code object on the emulated machine and compare its results.
     Exec(exec::Arguments),
 }
@@ -96,6 +100,8 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Command::Run(run) => run::run(run, arguments.json),
         Command::Preflight(preflight) => preflight::run(preflight, arguments.json),
         Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
+        #[cfg(feature = "mock")]
+        Command::Mock(MockCommand::Disasm(disasm)) => disasm::run(disasm, arguments.json),
         #[cfg(feature = "mock")]
         Command::Mock(MockCommand::Exec(exec)) => exec::run(exec, arguments.json),
     }
