@@ -13,9 +13,14 @@ fn golden() -> Vec<Value> {
 
 /// Runs `cases` in one process and compares every token.
 fn check(mock: &str, devices: &str, cases: &[Value]) {
+    check_with(mock, devices, &[], cases);
+}
+
+fn check_with(mock: &str, devices: &str, more: &[&str], cases: &[Value]) {
     let file = requests_file(cases.iter().map(|case| &case["request"]));
     let path = file.path().to_str().unwrap();
-    let output = run(mock, &["run", "--json", "--devices", devices, "--requests", path]);
+    let arguments = ["run", "--json", "--devices", devices, "--requests", path];
+    let output = run(mock, &[&arguments[..], more].concat());
     let answers = objects(&output);
     assert_eq!(answers.len(), cases.len());
     for (answer, case) in answers.iter().zip(cases) {
@@ -80,4 +85,18 @@ fn the_order_in_which_gpus_and_waves_advance_does_not_matter() {
 #[test]
 fn one_xcc_or_eight_give_the_same_answer() {
     check("gpus=1,xcc=1", "1", &one_of_each_kind()[..2]);
+}
+
+#[test]
+fn the_resident_form_and_running_ahead_give_the_same_answers() {
+    check_with("1", "8", &["--submit", "ib"], &one_of_each_kind()[..2]);
+    check_with("gpus=2", "2", &["--submit", "ib", "--run-ahead", "4"], &one_of_each_kind());
+    check_with("gpus=1", "1", &["--run-ahead", "2"], &one_of_each_kind());
+}
+
+#[test]
+fn any_chunking_of_the_prompt_gives_the_same_answer() {
+    for chunk in ["7", "32", "512"] {
+        check_with("gpus=2", "2", &["--chunk", chunk], &one_of_each_kind()[..4]);
+    }
 }

@@ -31,6 +31,9 @@ pub(super) struct ModelArguments {
     /// hardware).
     #[arg(long, value_enum, default_value_t = SubmitForm::Aql)]
     submit: SubmitForm,
+    /// Tokens worked on ahead of the one waited for, at most; those after a stop token are thrown away.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=64))]
+    run_ahead: u16,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -106,6 +109,7 @@ impl ModelArguments {
                 SubmitForm::Aql => Form::Aql,
                 SubmitForm::Ib => Form::Ib,
             },
+            run_ahead: self.run_ahead.into(),
             ..Options::default()
         };
         let bar = Bar::default();

@@ -68,6 +68,10 @@ impl Engine {
         let mut next = self.prefill_prompt(prompt)?;
         let mut prefill = start.elapsed();
         let mut finish = Finish::Length;
+        let decode = Arc::clone(&self.decode);
+        // What the host draws, it has to see before the next run.
+        let ahead = if sampler.is_none() { self.options.run_ahead } else { 0 };
+        let mut in_flight = 0;
         while tokens.len() < limit {
             if let Some(sampler) = &mut sampler {
                 next = self.draw(sampler, tokens.len() as u64)?;
@@ -86,9 +90,17 @@ impl Engine {
                 break;
             }
             if tokens.len() < limit {
-                next = self.run_decode()?;
+                // Of the tokens still wanted, those up to `run_ahead` beyond the next are worked on already.
+                let wanted = (limit - tokens.len()).min(1 + ahead);
+                while in_flight < wanted {
+                    self.submit(&decode)?;
+                    in_flight += 1;
+                }
+                next = self.collect(&decode, true)?;
+                in_flight -= 1;
             }
         }
+        self.drain(&decode)?;
         Ok(Generation { tokens, finish, prefill, decode: start.elapsed().saturating_sub(prefill) })
     }
 
@@ -134,21 +146,15 @@ impl Engine {
 
     fn run_chunk(&mut self, chunk: &[u32]) -> Result<u32, EngineError> {
         let graph = Arc::clone(&self.prefill);
-        self.wait_all(&graph)?;
         self.write_run(chunk)?;
         let token = self.run(&graph, true)?;
-        self.wait_all(&graph)?;
+        self.drain(&graph)?;
         Ok(token)
-    }
-
-    fn run_decode(&mut self) -> Result<u32, EngineError> {
-        let graph = Arc::clone(&self.decode);
-        self.run(&graph, true)
     }
 
     /// Draws the token after the last run from its logits, and makes it the next run's.
     fn draw(&mut self, sampler: &mut Sampler, draw: u64) -> Result<u32, EngineError> {
-        self.wait_all(&self.decode)?;
+        self.drain(&Arc::clone(&self.decode))?;
         let logits = self.read_logits(0)?;
         let token = sampler.sample(&logits, draw)?;
         for rank in &mut self.ranks {

@@ -4,6 +4,7 @@ mod block;
 mod error;
 mod generate;
 mod rank;
+mod runs;
 mod timings;
 mod transfer;
 
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use driver::Gpu;
-use driver::address::Bytes;
 use driver::memory::Buffer;
 use driver::packets::Compare;
 use driver::queue::Report;
@@ -31,6 +31,7 @@ pub use block::Block;
 pub use error::EngineError;
 pub use generate::{Finish, Generation, Sampling};
 pub use rank::Rank;
+use runs::Runs;
 pub use timings::Timings;
 pub use transfer::Transfers;
 
@@ -49,14 +50,27 @@ pub struct Options {
     pub patience: Duration,
     /// How runs are submitted.
     pub form: Form,
+    /// Runs submitted ahead of the one whose token is waited for.
+    pub run_ahead: usize,
 }
 
 impl Default for Options {
     /// Eight GPUs, 4,096 tokens, chunks of 128, logits of the last token, two minutes.
     fn default() -> Self {
-        Self { devices: 8, max_context: 4096, chunk: 128, all_logits: false, patience: Duration::from_secs(120), form: Form::Aql }
+        Self {
+            devices: 8,
+            max_context: 4096,
+            chunk: 128,
+            all_logits: false,
+            patience: Duration::from_secs(120),
+            form: Form::Aql,
+            run_ahead: 0,
+        }
     }
 }
+
+/// Epochs of collectives are 32 bits: past this, a request starts them over. One request of any length fits behind it.
+const LAST_EPOCH: u32 = 1 << 31;
 
 /// A model on its GPUs.
 pub struct Engine {
@@ -69,8 +83,9 @@ pub struct Engine {
     decode: Arc<Graph>,
     /// What the step in device memory is, as the host last wrote it or the graph advanced it.
     step: Step,
-    /// Runs submitted since the start: what the timeline signals have been asked to count.
-    runs: u64,
+    runs: Runs,
+    /// A kernel has reported a failure: error words and mailboxes have to be cleared before the next request.
+    failed: bool,
     timings: Timings,
 }
 
@@ -127,7 +142,8 @@ impl Engine {
             ranks,
             prefill,
             decode,
-            runs: 0,
+            runs: Runs::default(),
+            failed: false,
         };
         engine.zero_exchange()?;
         Ok(engine)
@@ -181,10 +197,15 @@ impl Engine {
     /// # Errors
     /// A GPU does not do it.
     pub fn reset(&mut self) -> Result<(), EngineError> {
+        if self.failed || self.step.epoch > LAST_EPOCH {
+            self.abandon(&Arc::clone(&self.decode))?;
+            self.zero_exchange()?;
+            self.failed = false;
+        }
         let bytes = self.plan.state.bytes();
         for rank in &mut self.ranks {
             let at = rank.memory.state;
-            rank.transfers.zero(at, Bytes::new(bytes.get().next_multiple_of(4)))?;
+            rank.transfers.zero(at, bytes)?;
         }
         self.step.position = 0;
         Ok(())
@@ -212,59 +233,6 @@ impl Engine {
         }
         Ok(())
     }
-
-    /// Runs `graph` on what the step in device memory says, waits for it, and gives the token it chose.
-    fn run(&mut self, graph: &Graph, has_token: bool) -> Result<u32, EngineError> {
-        let submit = Instant::now();
-        graph.submit(self.ranks.iter_mut().map(|rank| &mut rank.queue))?;
-        self.runs += 1;
-        let submitted = submit.elapsed();
-        self.wait_rank(graph, 0)?;
-        let read = Instant::now();
-        let entry = self.ring_entry(0)?;
-        let failed = entry.error != 0 || (has_token && entry.token == RingEntry::NO_TOKEN);
-        if failed {
-            return Err(self.failure(graph, entry));
-        }
-        self.step.position += self.step.count;
-        self.step.count = 1;
-        self.step.epoch += graph.collectives().len() as u32;
-        self.step.sequence += 1;
-        self.timings.host_per_run(submitted + read.elapsed());
-        Ok(entry.token)
-    }
-
-    /// Waits until rank `rank` has finished the last run.
-    fn wait_rank(&self, graph: &Graph, rank: usize) -> Result<(), EngineError> {
-        let patience = Patience { limit: self.options.patience, ..Patience::default() };
-        let queues: Vec<&dyn Report> = self.ranks.iter().map(|rank| &rank.queue as &dyn Report).collect();
-        let done = rank::TIMELINE_START - self.runs;
-        let waited = self.ranks[rank].timeline.wait(Compare::LessOrEqual, done, patience, &queues);
-        waited.map_err(|error| EngineError::from_wait(error, graph))
-    }
-
-    /// Waits until every rank has finished: before the host touches memory that kernels use.
-    fn wait_all(&self, graph: &Graph) -> Result<(), EngineError> {
-        (0..self.ranks.len()).try_for_each(|rank| self.wait_rank(graph, rank))
-    }
-
-    fn ring_entry(&self, rank: usize) -> Result<RingEntry, EngineError> {
-        let at = u64::from(self.step.sequence & (RING_ENTRIES - 1)) * size_of::<RingEntry>() as u64;
-        let mut entry = RingEntry::default();
-        self.ranks[rank].ring.host()?.read(at, bytemuck::bytes_of_mut(&mut entry))?;
-        if entry.sequence != self.step.sequence + 1 {
-            return Err(EngineError::Ring { rank, expected: self.step.sequence + 1, found: entry.sequence });
-        }
-        Ok(entry)
-    }
-
-    /// The error that a run's ring entry tells of.
-    fn failure(&self, graph: &Graph, entry: RingEntry) -> EngineError {
-        match ErrorWord(entry.error).failure() {
-            Some(failure) => EngineError::kernel(failure, graph, &self.ranks),
-            None => EngineError::NoToken,
-        }
-    }
 }
 
 fn build(
@@ -290,7 +258,6 @@ fn build(
     Ok(Graph::build(&ranks, &lists, form)?)
 }
 
-/// The first `count` GPUs of the machine.
 /// Opens the first `count` GPUs of the machine.
 ///
 /// # Errors

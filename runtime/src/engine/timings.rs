@@ -14,11 +14,6 @@ pub struct Timings {
 }
 
 impl Timings {
-    pub(super) fn host_per_run(&mut self, spent: Duration) {
-        self.runs += 1;
-        self.host += spent;
-    }
-
     /// The host's own work of one run, in microseconds.
     #[must_use]
     pub fn host_microseconds_per_run(&self) -> f64 {

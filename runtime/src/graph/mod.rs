@@ -109,15 +109,9 @@ impl Graph {
         Ok(Self { ranks: graphs, dispatches, collectives })
     }
 
-    /// Submits a run: to each rank's queue its packets, with one doorbell.
-    ///
-    /// # Errors
-    /// A queue has no room or is lost.
-    pub fn submit<'q>(&self, queues: impl Iterator<Item = &'q mut AqlQueue>) -> Result<(), Error> {
-        for (rank, queue) in self.ranks.iter().zip(queues) {
-            queue.submit_slots(&rank.slots)?;
-        }
-        Ok(())
+    /// By rank: the packets that a run stores to its queue's ring.
+    pub fn packets(&self) -> impl Iterator<Item = &[Slot]> {
+        self.ranks.iter().map(|rank| rank.slots.as_slice())
     }
 
     /// Dispatches of one rank in one run.

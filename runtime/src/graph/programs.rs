@@ -57,8 +57,8 @@ impl Programs {
     pub fn load(gpu: &Arc<Gpu>, set: &KernelSet<'_>) -> Result<Self, ProgramsError> {
         let mut programs = HashMap::new();
         for object in kernels::CODE_OBJECTS {
-            let program =
-                program::Program::load(gpu, &(set.bytes)(object)).map_err(|error| ProgramsError { name: object.name, error })?;
+            let program = program::Program::load(gpu, &(set.bytes)(object))
+                .map_err(|error| ProgramsError { name: object.name, error })?;
             programs.insert(object.name, program);
         }
         let mut loaded = HashMap::new();
