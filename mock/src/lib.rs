@@ -15,6 +15,7 @@ mod kfd;
 pub mod listing;
 mod machine;
 mod memory;
+mod observe;
 mod random;
 mod sdma;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::code::Code;
 use crate::exec::{self, Cx, HostLevel, Outside, Stop, WaveFault};
 use crate::machine::launch::{LDS_GRANULE, Launch, Placement};
 use crate::memory::{PageMap, View};
+use crate::observe::{Observers, WorkgroupObserver, WorkgroupStart};
 use crate::wave::Wave;
 
 /// The local data share of one workgroup, in bytes from 0 to its allocation. Reads past the end give zero, and writes
@@ -125,6 +126,13 @@ pub(crate) struct Workgroup {
 struct Started {
     waves: Vec<(Wave, WaveState)>,
     lds: Lds,
+    observers: Vec<Box<dyn WorkgroupObserver>>,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.observers.iter_mut().for_each(|observer| observer.end());
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +161,24 @@ impl Workgroup {
         self.started.as_ref().map_or(0, |s| s.waves.iter().map(|(wave, _)| wave.executed).sum())
     }
 
+    fn start(&self, observers: &Observers) -> Started {
+        let shape = &self.launch.shape;
+        let waves = shape.start_waves(self.flat, self.placement);
+        // The hardware holds accesses to what is allocated, not to what was asked for.
+        let lds = Lds::new(shape.lds_bytes.next_multiple_of(LDS_GRANULE));
+        let observers = observers.workgroup(&WorkgroupStart {
+            gpu: self.gpu,
+            launch: &self.launch,
+            placement: self.placement,
+            id: shape.workgroup_id(self.flat),
+            flat: self.flat,
+            code: &self.code,
+            waves: &waves,
+            lds_bytes: lds.bytes(),
+        });
+        Started { waves: waves.into_iter().map(|wave| (wave, WaveState::Ready)).collect(), lds, observers }
+    }
+
     /// Runs each wave until it ends, yields or has executed `quantum` instructions, starting with wave `first`; waves
     /// that meet at a barrier go on within the turn.
     pub(crate) fn turn(
@@ -160,20 +186,14 @@ impl Workgroup {
         map: &PageMap,
         level: HostLevel,
         outside: &dyn Outside,
+        observers: &Observers,
         quantum: u32,
         first: usize,
     ) -> Turn {
-        let started = self.started.get_or_insert_with(|| Started {
-            waves: self
-                .launch
-                .shape
-                .start_waves(self.flat, self.placement)
-                .into_iter()
-                .map(|wave| (wave, WaveState::Ready))
-                .collect(),
-            // The hardware holds accesses to what is allocated, not to what was asked for.
-            lds: Lds::new(self.launch.shape.lds_bytes.next_multiple_of(LDS_GRANULE)),
-        });
+        if self.started.is_none() {
+            self.started = Some(self.start(observers));
+        }
+        let Some(started) = &mut self.started else { return Turn::Done };
         let count = started.waves.len();
         for (_, state) in &mut started.waves {
             if *state == WaveState::Waiting {
@@ -191,7 +211,11 @@ impl Workgroup {
                 *state = loop {
                     let code = Arc::clone(&self.code);
                     let mut cx = Cx::new(wave, &mut started.lds, View::new(map), &code, outside, quantum);
-                    match exec::run(&mut cx) {
+                    let stop = match started.observers.as_mut_slice() {
+                        [] => exec::run(&mut cx),
+                        observers => exec::run_observed(&mut cx, observers),
+                    };
+                    match stop {
                         Stop::End => break WaveState::Ended,
                         Stop::Barrier => break WaveState::AtBarrier,
                         Stop::Yield | Stop::Quantum => break WaveState::Waiting,
@@ -216,6 +240,7 @@ impl Workgroup {
             }
             // Waves that have ended no longer take part in barriers (CDNA4 ISA, S_BARRIER).
             if at(WaveState::AtBarrier) + ended == count {
+                started.observers.iter_mut().for_each(|observer| observer.barrier());
                 for (_, state) in &mut started.waves {
                     if *state == WaveState::AtBarrier {
                         *state = WaveState::Ready;

@@ -6,6 +6,7 @@ use crate::kfd::Events;
 use crate::machine::launch::{Launch, LaunchShape};
 use crate::machine::{Counters, GpuFault, QueueId, Shared, Xcc};
 use crate::memory::{MemoryFault, PageMap, View};
+use crate::observe::Event;
 
 /// What a command processor reaches: its GPU's memory and XCCs, interrupts, the clock.
 pub(crate) struct Bus<'a> {
@@ -53,6 +54,10 @@ impl<'a> Bus<'a> {
         let limits = shape.resources.limits();
         let entry = shape.entry;
         let launch = Arc::new(Launch::new(shape, self.queue, count));
+        self.shared.observers.event(&Event::LaunchStarted(&launch));
+        if count == 0 {
+            self.shared.observers.event(&Event::LaunchEnded(&launch));
+        }
         if count > 0 {
             let code = self.shared.codes.get(self.queue.gpu, entry, limits, self.map, self.shared.level);
             match which {

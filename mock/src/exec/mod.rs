@@ -11,6 +11,7 @@ mod level;
 mod matrix;
 mod memory;
 mod modifiers;
+mod observed;
 mod outside;
 mod scalar;
 mod special_modes;
@@ -19,12 +20,14 @@ mod vector;
 
 use crate::code::Code;
 use crate::memory::{MemoryFault, View};
+use crate::observe::Access;
 use crate::wave::{Vreg, Wave, sreg};
 use crate::workgroup::Lds;
 
 pub(crate) use level::Handler;
 pub use level::HostLevel;
 pub use matrix::MfmaOrder;
+pub(crate) use observed::run as run_observed;
 pub(crate) use outside::Outside;
 pub(crate) use translate::RegisterLimits;
 
@@ -146,6 +149,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) stop: Option<Stop>,
     /// Instructions left in this turn.
     pub(crate) budget: u32,
+    /// Memory accesses of the instruction, if somebody looks on.
+    pub(crate) accesses: Option<Vec<Access>>,
     /// Operands that are the same in all lanes, or that modifiers changed.
     pub(crate) staging: [Vreg; 8],
 }
@@ -160,7 +165,8 @@ impl<'a> Cx<'a> {
         budget: u32,
     ) -> Self {
         let vgpr = w.vgprs.as_mut_ptr();
-        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, staging: [Vreg::default(); 8] }
+        let staging = [Vreg::default(); 8];
+        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, accesses: None, staging }
     }
 
     #[inline(always)]

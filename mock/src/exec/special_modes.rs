@@ -1,7 +1,7 @@
 //! Execution while MODE changes what vector instructions do: VGPR indexing and VSKIP (CDNA4 ISA section 6.6, S_SETVSKIP).
 //!
 //! Both are rare, so the usual loop knows nothing of them: whoever sets the mode enters this one, which ends with the
-//! mode.
+//! mode. The observed loop takes single steps.
 
 use isa::{Class, Inst, Operand};
 
@@ -9,27 +9,34 @@ use super::{Cx, Micro, SrcKind};
 
 /// Executes instructions until neither mode is on, or the wave's turn ends.
 pub(super) fn run(cx: &mut Cx<'_>) {
-    while (cx.w.mode.indexes_vgprs() || cx.w.mode.skips_vector()) && cx.stop.is_none() && cx.budget > 0 {
-        let code = cx.code;
-        let at = cx.w.pc;
-        let m = &code.micros()[at as usize];
-        cx.w.pc += 1;
-        cx.budget -= 1;
-        let inst = code.inst(at);
-        let class = inst.map(|inst| inst.op.info().class);
-        if cx.w.mode.skips_vector() && class.is_some_and(is_vector) {
-            continue;
-        }
-        let indexed = match (inst, class) {
-            (Some(inst), Some(Class::Valu | Class::Transcendental)) if cx.w.mode.indexes_vgprs() => {
-                indexed(cx, m, inst)
-            }
-            _ => Some(*m),
-        };
-        if let Some(m) = indexed {
-            // SAFETY: as in `exec::run`; an indexed micro names registers within the same limits.
-            unsafe { (m.run)(cx, &m) };
-        }
+    while is_on(cx) && cx.stop.is_none() && cx.budget > 0 && !cx.is_observed() {
+        step(cx);
+    }
+}
+
+fn is_on(cx: &Cx<'_>) -> bool {
+    cx.w.mode.indexes_vgprs() || cx.w.mode.skips_vector()
+}
+
+/// Executes one instruction under whatever mode is on.
+pub(super) fn step(cx: &mut Cx<'_>) {
+    let code = cx.code;
+    let at = cx.w.pc;
+    let m = &code.micros()[at as usize];
+    cx.w.pc += 1;
+    cx.budget -= 1;
+    let inst = code.inst(at);
+    let class = inst.map(|inst| inst.op.info().class);
+    if cx.w.mode.skips_vector() && class.is_some_and(is_vector) {
+        return;
+    }
+    let indexed = match (inst, class) {
+        (Some(inst), Some(Class::Valu | Class::Transcendental)) if cx.w.mode.indexes_vgprs() => indexed(cx, m, inst),
+        _ => Some(*m),
+    };
+    if let Some(m) = indexed {
+        // SAFETY: as in `exec::run`; an indexed micro names registers within the same limits.
+        unsafe { (m.run)(cx, &m) };
     }
 }
 

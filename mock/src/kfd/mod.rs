@@ -27,6 +27,7 @@ use driver::system::{Backing, Fd, MapRequest, Protection, System};
 use crate::config::Config;
 use crate::machine::{Counters, Machine};
 use crate::memory::host::{SharedPage, map_anonymous};
+use crate::observe::Observers;
 
 pub(crate) use events::Events;
 pub(crate) use queues::QueueMemory;
@@ -77,9 +78,14 @@ impl Mock {
     /// # Errors
     /// Doorbell pages can't be made.
     pub fn start(config: Config) -> io::Result<Self> {
+        Self::start_observed(config, Observers::default())
+    }
+
+    /// [`Self::start`], with observers.
+    pub(crate) fn start_observed(config: Config, observers: Observers) -> io::Result<Self> {
         let doorbells =
             (0..config.gpus).map(|_| SharedPage::new(DOORBELL_SLICE as usize)).collect::<io::Result<_>>()?;
-        Ok(Self { machine: Machine::start(config), process: Mutex::default(), doorbells })
+        Ok(Self { machine: Machine::start(config, observers), process: Mutex::default(), doorbells })
     }
 
     /// What the machine is.

@@ -260,6 +260,11 @@ impl Launch {
         self.workgroups_left.load(Ordering::Acquire) == 0
     }
 
+    /// Workgroups that have not ended.
+    pub(super) fn workgroups_left(&self) -> u64 {
+        self.workgroups_left.load(Ordering::Acquire)
+    }
+
     /// Counts one workgroup as ended, and the instructions its waves executed.
     pub(super) fn workgroup_done(&self, instructions: u64) {
         self.instructions.fetch_add(instructions, Ordering::Relaxed);

@@ -20,6 +20,7 @@ use crate::cp::Processor;
 use crate::exec::{HostLevel, MfmaOrder, Outside};
 use crate::kfd::Events;
 use crate::memory::PageMap;
+use crate::observe::Observers;
 use crate::sdma::Sdma;
 
 pub(crate) use state::{GpuFault, State};
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) codes: CodeCache,
     pub(crate) events: Arc<Events>,
     pub(crate) counters: Counters,
+    pub(crate) observers: Observers,
     stopping: AtomicBool,
     started: Instant,
 }
@@ -112,7 +114,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn start(config: Config) -> Self {
+    /// A machine as `config` describes, watched by `observers`.
+    pub(crate) fn start(config: Config, observers: Observers) -> Self {
         let shared = Arc::new(Shared {
             level: HostLevel::detect(),
             maps: RwLock::new(vec![PageMap::default(); config.gpus]),
@@ -122,6 +125,7 @@ impl Machine {
             codes: CodeCache::default(),
             events: Arc::default(),
             counters: Counters::default(),
+            observers,
             stopping: AtomicBool::new(false),
             started: Instant::now(),
             config,

@@ -42,7 +42,8 @@ fn step(shared: &Shared) -> bool {
         state.pick()
     };
     if let Some((mut workgroup, first)) = picked {
-        let turn = workgroup.turn(&maps[workgroup.gpu], shared.level, shared, QUANTUM, first as usize);
+        let map = &maps[workgroup.gpu];
+        let turn = workgroup.turn(map, shared.level, shared, &shared.observers, QUANTUM, first as usize);
         shared.state().put_back(shared, workgroup, turn);
         shared.work.notify_all();
         moved = true;

@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::xcc::Xcc;
@@ -6,6 +7,7 @@ use super::{Counters, QueueId, Shared};
 use crate::config::Config;
 use crate::cp::{Bus, Processor};
 use crate::memory::{MemoryFault, PageMap};
+use crate::observe::Event;
 use crate::random::Random;
 use crate::workgroup::{FaultReport, Turn, Workgroup};
 
@@ -150,7 +152,12 @@ impl State {
             Turn::Done => {
                 self.gpus[workgroup.gpu][workgroup.placement.xcc as usize].release(&workgroup);
                 shared.counters.wave_instructions.fetch_add(workgroup.executed(), Ordering::Relaxed);
-                workgroup.launch.workgroup_done(workgroup.executed());
+                let (launch, executed) = (Arc::clone(&workgroup.launch), workgroup.executed());
+                drop(workgroup);
+                if launch.workgroups_left() == 1 {
+                    shared.observers.event(&Event::LaunchEnded(&launch));
+                }
+                launch.workgroup_done(executed);
             }
             Turn::Fault(report) => {
                 self.gpus[workgroup.gpu][workgroup.placement.xcc as usize].release(&workgroup);

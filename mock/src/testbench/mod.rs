@@ -14,6 +14,7 @@ use driver::address::GpuVa;
 use crate::code::CodeCache;
 use crate::exec::{self, Cx, HostLevel, MfmaOrder, Outside, RegisterLimits, Stop, WaveFault};
 use crate::memory::{AllocationId, Mapping, PageMap, View};
+use crate::observe::WorkgroupObserver;
 use crate::wave::{LANES, Mode, Vreg, Wave, sreg};
 use crate::workgroup::Lds;
 
@@ -119,7 +120,7 @@ impl Bench {
     }
 
     /// Runs `text` (LLVM assembly, one instruction a line, `s_endpgm` added) to its end on every host level that this
-    /// processor has, from the same start, and checks that all levels agree. `false` if there is no assembler.
+    /// processor has, and with an observer, from the same start, and checks that all agree. `false` if there is no assembler.
     #[must_use]
     pub(crate) fn run(&mut self, text: &str) -> bool {
         match self.try_run(text) {
@@ -136,9 +137,12 @@ impl Bench {
         let mut outcomes = Vec::new();
         for level in HostLevel::available() {
             self.restore(&start);
-            let result = self.run_words(&code, level);
+            let result = self.run_words(&code, level, &mut []);
             outcomes.push((level, result, self.snapshot()));
         }
+        self.restore(&start);
+        let result = self.run_words(&code, HostLevel::Baseline, &mut [Box::new(Indifferent)]);
+        outcomes.push((HostLevel::Baseline, result, self.snapshot()));
         let (_, result, state) = outcomes.remove(0);
         for (level, other, other_state) in outcomes {
             assert_eq!(result, other, "{text}: {level:?} disagrees");
@@ -147,7 +151,21 @@ impl Bench {
         Some(result)
     }
 
-    fn run_words(&mut self, code: &[u32], level: HostLevel) -> Result<(), WaveFault> {
+    /// Runs `text` as [`Self::run`], with an observer.
+    #[must_use]
+    pub(crate) fn run_observed(&mut self, text: &str, observer: impl WorkgroupObserver + 'static) -> bool {
+        let Some(code) = assemble(text) else { return false };
+        let result = self.run_words(&code, HostLevel::Baseline, &mut [Box::new(observer)]);
+        result.unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        true
+    }
+
+    fn run_words(
+        &mut self,
+        code: &[u32],
+        level: HostLevel,
+        observers: &mut [Box<dyn WorkgroupObserver>],
+    ) -> Result<(), WaveFault> {
         let mut code = code.to_vec();
         let mut map = PageMap::default();
         for (start, memory, executable) in [(BUFFER, &mut self.buffer, false), (CODE, &mut code, true)] {
@@ -166,7 +184,8 @@ impl Bench {
         self.wave.pc = 0;
         loop {
             let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, &self.outside, 1_000_000);
-            match exec::run(&mut cx) {
+            let stop = if observers.is_empty() { exec::run(&mut cx) } else { exec::run_observed(&mut cx, observers) };
+            match stop {
                 Stop::End => return Ok(()),
                 Stop::Barrier | Stop::Yield => {}
                 Stop::Quantum => panic!("a test of an instruction does not end"),
@@ -203,6 +222,11 @@ impl Bench {
         self.outside.interrupts.take();
     }
 }
+
+/// Looks on and does nothing: observed execution shall give the same results.
+struct Indifferent;
+
+impl WorkgroupObserver for Indifferent {}
 
 #[derive(PartialEq)]
 struct State {

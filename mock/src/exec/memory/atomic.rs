@@ -10,6 +10,7 @@ use super::transfer::lanes;
 use crate::exec::level::{Baseline, Body};
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Micro, WaveFault};
+use crate::observe::AccessKind;
 
 /// `Micro::aux`: the value before goes to the destination.
 const RETURNS: u32 = 1;
@@ -97,7 +98,11 @@ unsafe fn one_lane<S: Space, C: Combine>(cx: &mut Cx<'_>, m: &Micro, lane: usize
         };
         let a = operand(0);
         let b = if m.aux & SECOND == 0 { C::Word::ZERO } else { operand(bytes / 4) };
-        let old = match S::place(cx, m, lane, bytes)? {
+        let place = S::place(cx, m, lane, bytes)?;
+        if let Some((space, at)) = place.seen::<S>() {
+            cx.saw(space, AccessKind::Atomic, lane, at, bytes);
+        }
+        let old = match place {
             Place::Memory(at) => C::Word::update(&mut cx.memory, at, |old| C::combine(Unit::Memory, old, a, b))?,
             Place::Lds(at) => super::lds::update::<C>(cx, at, a, b)?,
             Place::Nowhere => C::Word::ZERO,

@@ -7,6 +7,7 @@ use super::space::{Place, Space};
 use super::transfer::{Plan, lanes};
 use crate::exec::{Cx, Micro, SrcKind, WaveFault};
 use crate::memory::{AccessKind, MemoryFault, MemoryFaultReason};
+use crate::observe;
 use crate::wave::Vreg;
 
 /// High dword of the addresses in the LDS aperture (KFD puts it at 1 << 48, of 4 GiB).
@@ -48,8 +49,14 @@ impl Space for Global {
     unsafe fn read(cx: &mut Cx<'_>, m: &Micro, lane: usize, into: &mut [u8]) -> Result<(), WaveFault> {
         // SAFETY: the caller's.
         match unsafe { meaning(cx, m, lane, into.len(), AccessKind::Read)? } {
-            Meaning::Memory(at) => cx.memory.read_bytes(at, into)?,
-            Meaning::Lds(at) => cx.lds.read(at, into),
+            Meaning::Memory(at) => {
+                cx.saw(observe::Space::Memory, observe::AccessKind::Read, lane, at, into.len());
+                cx.memory.read_bytes(at, into)?;
+            }
+            Meaning::Lds(at) => {
+                cx.saw(observe::Space::Lds, observe::AccessKind::Read, lane, at.into(), into.len());
+                cx.lds.read(at, into);
+            }
             Meaning::Scratch(offset) => scratch::read(cx, offset, lane, into)?,
         }
         Ok(())
@@ -58,8 +65,14 @@ impl Space for Global {
     unsafe fn write(cx: &mut Cx<'_>, m: &Micro, lane: usize, from: &[u8]) -> Result<(), WaveFault> {
         // SAFETY: the caller's.
         match unsafe { meaning(cx, m, lane, from.len(), AccessKind::Write)? } {
-            Meaning::Memory(at) => cx.memory.write_bytes(at, from)?,
-            Meaning::Lds(at) => cx.lds.write(at, from),
+            Meaning::Memory(at) => {
+                cx.saw(observe::Space::Memory, observe::AccessKind::Write, lane, at, from.len());
+                cx.memory.write_bytes(at, from)?;
+            }
+            Meaning::Lds(at) => {
+                cx.saw(observe::Space::Lds, observe::AccessKind::Write, lane, at.into(), from.len());
+                cx.lds.write(at, from);
+            }
             Meaning::Scratch(offset) => scratch::write(cx, offset, lane, from)?,
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::combine::{self, Combine, Unit, Word};
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Micro, SrcKind};
 use crate::memory::MemoryFault;
+use crate::observe::{AccessKind, Space};
 use crate::wave::sreg;
 
 /// `Micro::aux`, bits 7:0: dwords that are moved.
@@ -114,6 +115,9 @@ fn load(cx: &mut Cx<'_>, m: &Micro) {
     let place = place(cx, m);
     let (count, inside) = ((m.aux & DWORDS) as usize, dwords_inside(m, &place));
     let mut words = [0u32; 16];
+    if inside > 0 {
+        cx.saw_scalar(Space::Memory, AccessKind::Read, place.address, 4 * inside);
+    }
     if let Err(fault) = read(cx, place.address, &mut words[..inside]) {
         return cx.fault(fault);
     }
@@ -144,6 +148,7 @@ fn store(cx: &mut Cx<'_>, m: &Micro) {
     if bytes.is_empty() {
         return;
     }
+    cx.saw_scalar(Space::Memory, AccessKind::Write, place.address, bytes.len());
     if let Err(fault) = cx.memory.write_bytes(place.address, bytes) {
         cx.fault(fault);
     }
@@ -158,6 +163,7 @@ fn atomic<C: Combine>(cx: &mut Cx<'_>, m: &Micro) {
     };
     let (a, b) = (operand(cx, 0), operand(cx, 1));
     let old = if place.inside >= bytes as u64 {
+        cx.saw_scalar(Space::Memory, AccessKind::Atomic, place.address, bytes);
         match C::Word::update(&mut cx.memory, place.address, |old| C::combine(Unit::Memory, old, a, b)) {
             Ok(old) => old,
             Err(fault) => return cx.fault(fault),

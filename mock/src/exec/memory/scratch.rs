@@ -5,6 +5,7 @@ use super::space::{Place, Space};
 use super::transfer::Plan;
 use crate::exec::{Cx, Micro, SrcKind, WaveFault};
 use crate::memory::AccessKind;
+use crate::observe;
 use crate::wave::{LANES, Vreg};
 
 pub(super) struct Scratch;
@@ -25,6 +26,7 @@ static LANE_DWORDS: Vreg = Vreg({
 
 impl Space for Scratch {
     const DWORD_STRIDE: u64 = DWORD_STRIDE;
+    const SEEN: observe::Space = observe::Space::Scratch;
 
     #[inline(always)]
     unsafe fn plan(cx: &mut Cx<'_>, m: &Micro, exec: u64, bytes: usize) -> Option<Plan> {
@@ -101,6 +103,7 @@ fn pieces(offset: u64, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
 pub(super) fn read(cx: &mut Cx<'_>, offset: u64, lane: usize, into: &mut [u8]) -> Result<(), WaveFault> {
     for (start, length) in pieces(offset, into.len()) {
         let at = address(cx, offset.wrapping_add(start as u64), lane);
+        cx.saw(observe::Space::Scratch, observe::AccessKind::Read, lane, at, length);
         cx.memory.read_bytes(at, &mut into[start..start + length])?;
     }
     Ok(())
@@ -110,6 +113,7 @@ pub(super) fn read(cx: &mut Cx<'_>, offset: u64, lane: usize, into: &mut [u8]) -
 pub(super) fn write(cx: &mut Cx<'_>, offset: u64, lane: usize, from: &[u8]) -> Result<(), WaveFault> {
     for (start, length) in pieces(offset, from.len()) {
         let at = address(cx, offset.wrapping_add(start as u64), lane);
+        cx.saw(observe::Space::Scratch, observe::AccessKind::Write, lane, at, length);
         cx.memory.write_bytes(at, &from[start..start + length])?;
     }
     Ok(())

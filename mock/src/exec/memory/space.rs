@@ -6,12 +6,15 @@ use super::item::{Dwords, Item};
 use super::transfer::{self, Plan, clear, lanes};
 use crate::exec::level::Body;
 use crate::exec::{Cx, Micro, WaveFault};
+use crate::observe;
 use crate::wave::Vreg;
 
 /// A kind of memory instruction. Address operands are in `Micro::src[0..2]`, data to store or combine at `Micro::src[2]`.
 pub(super) trait Space {
     /// Distance in memory of the dwords of one item.
     const DWORD_STRIDE: u64 = 4;
+    /// What observers call it.
+    const SEEN: observe::Space = observe::Space::Memory;
 
     /// Where the active lanes' items of `bytes` bytes are, if each is one piece of ordinary memory. Lanes of `exec` that
     /// are not in the plan are out of range: they load zero and store nothing.
@@ -49,6 +52,17 @@ pub(super) enum Place {
     Nowhere,
 }
 
+impl Place {
+    /// What an observer is told of it.
+    pub(super) fn seen<S: Space>(&self) -> Option<(observe::Space, u64)> {
+        match *self {
+            Self::Memory(at) => Some((S::SEEN, at)),
+            Self::Lds(at) => Some((observe::Space::Lds, at.into())),
+            Self::Nowhere => None,
+        }
+    }
+}
+
 /// A load.
 pub(super) struct Load<S, I>(PhantomData<(S, I)>);
 
@@ -74,7 +88,7 @@ pub(super) unsafe fn load_to<S: Space, I: Item>(cx: &mut Cx<'_>, m: &Micro, exec
     }
     // SAFETY: the caller's.
     unsafe {
-        match S::plan(cx, m, exec, I::BYTES) {
+        match plan::<S>(cx, m, exec, I::BYTES) {
             Some(plan) if load_plan::<S, I>(cx, plan, to) => {
                 if plan.mask != exec {
                     clear(to, I::REGISTERS, exec & !plan.mask);
@@ -83,6 +97,16 @@ pub(super) unsafe fn load_to<S: Space, I: Item>(cx: &mut Cx<'_>, m: &Micro, exec
             _ => load_lane_by_lane::<S, I>(cx, m, exec, to),
         }
     }
+}
+
+/// [`Space::plan`], but none if somebody looks on, who wants to see each lane's access.
+///
+/// # Safety
+/// As for [`Space::plan`].
+#[inline(always)]
+unsafe fn plan<S: Space>(cx: &mut Cx<'_>, m: &Micro, exec: u64, bytes: usize) -> Option<Plan> {
+    // SAFETY: the caller's.
+    if cx.is_observed() { None } else { unsafe { S::plan(cx, m, exec, bytes) } }
 }
 
 /// # Safety
@@ -131,7 +155,7 @@ impl<S: Space, I: Item> Body for Store<S, I> {
         // SAFETY: `translate` checked the registers.
         unsafe {
             let from = cx.vgpr.add(m.src[2].index as usize);
-            match S::plan(cx, m, exec, I::BYTES) {
+            match plan::<S>(cx, m, exec, I::BYTES) {
                 Some(plan) if store_plan::<S, I>(cx, plan, from) => {}
                 _ => store_lane_by_lane::<S, I>(cx, m, exec, from),
             }

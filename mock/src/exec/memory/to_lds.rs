@@ -30,6 +30,7 @@ impl<S: Space, I: Item> Body for LoadToLds<S, I> {
         unsafe {
             if exec == u64::MAX
                 && I::BYTES == step
+                && !cx.is_observed()
                 && let Some(plan) = S::plan(cx, m, exec, I::BYTES)
                 && plan.mask == exec
                 && are_consecutive(&(*plan.offset).0, I::BYTES as u32)

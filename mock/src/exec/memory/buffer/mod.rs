@@ -14,6 +14,7 @@ use super::transfer::{Plan, bounds};
 use crate::exec::level::Level;
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Micro, Src, SrcKind, WaveFault};
+use crate::observe::{self, AccessKind};
 use crate::wave::{LANES, Vreg, sreg};
 use descriptor::{Descriptor, Range};
 
@@ -195,7 +196,10 @@ impl Space for Buffer {
         let at = unsafe { lane_address(cx, m, lane) };
         for (i, piece) in into.chunks_mut(4).enumerate() {
             match descriptor.locate(at.index, at.offset + 4 * i as u64, lane) {
-                Some(address) => cx.memory.read_bytes(address, piece)?,
+                Some(address) => {
+                    cx.saw(observe::Space::Memory, AccessKind::Read, lane, address, piece.len());
+                    cx.memory.read_bytes(address, piece)?;
+                }
                 None => piece.fill(0),
             }
         }
@@ -208,6 +212,7 @@ impl Space for Buffer {
         let at = unsafe { lane_address(cx, m, lane) };
         for (i, piece) in from.chunks(4).enumerate() {
             if let Some(address) = descriptor.locate(at.index, at.offset + 4 * i as u64, lane) {
+                cx.saw(observe::Space::Memory, AccessKind::Write, lane, address, piece.len());
                 cx.memory.write_bytes(address, piece)?;
             }
         }

@@ -8,6 +8,7 @@ use super::{TYPED, descriptor, lane_address};
 use crate::exec::memory::transfer::lanes;
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Handler, Micro, WaveFault};
+use crate::observe::{AccessKind, Space};
 
 /// `Micro::aux`: number of components less one.
 const COMPONENTS: u32 = 3;
@@ -80,6 +81,7 @@ unsafe fn element(cx: &mut Cx<'_>, m: &Micro, lane: usize, format: Format) -> Re
         return Ok(None);
     };
     let mut bytes = [0; 16];
+    cx.saw(Space::Memory, AccessKind::Read, lane, address, format.bytes());
     cx.memory.read_bytes(address, &mut bytes[..format.bytes()])?;
     Ok(Some(u128::from_le_bytes(bytes)))
 }
@@ -127,9 +129,9 @@ fn store(cx: &mut Cx<'_>, m: &Micro) {
         let bytes = format.pack(components).to_le_bytes();
         // SAFETY: as above.
         let at = unsafe { lane_address(cx, m, lane) };
-        if let Some(address) = descriptor(cx, m).locate_whole(at.index, at.offset, lane, format.bytes())
-            && let Err(fault) = cx.memory.write_bytes(address, &bytes[..format.bytes()])
-        {
+        let Some(address) = descriptor(cx, m).locate_whole(at.index, at.offset, lane, format.bytes()) else { continue };
+        cx.saw(Space::Memory, AccessKind::Write, lane, address, format.bytes());
+        if let Err(fault) = cx.memory.write_bytes(address, &bytes[..format.bytes()]) {
             return cx.fault(fault);
         }
     }

@@ -6,6 +6,7 @@ use crate::exec::level::Body;
 use crate::exec::memory::item::{Dwords, Item};
 use crate::exec::memory::transfer::{are_consecutive, bounds, destination, gather, lanes, scatter};
 use crate::exec::{Cx, Micro};
+use crate::observe::{AccessKind, Space};
 use crate::wave::{LANES, Vreg};
 
 /// Each lane's address: its register plus `offset`.
@@ -29,6 +30,7 @@ pub(super) unsafe fn read<I: Item>(cx: &mut Cx<'_>, at: &Vreg, to: *mut Vreg) {
     if exec == 0 {
         return;
     }
+    saw_all(cx, AccessKind::Read, exec, at, I::BYTES);
     let lds = cx.lds.as_bytes();
     let size = lds.len();
     // SAFETY: the ranges are compared with the size of the LDS; registers are the caller's.
@@ -56,6 +58,7 @@ pub(in crate::exec::memory) unsafe fn write<I: Item>(cx: &mut Cx<'_>, exec: u64,
     if exec == 0 {
         return;
     }
+    saw_all(cx, AccessKind::Write, exec, at, I::BYTES);
     let lds = cx.lds.as_bytes_mut();
     let size = lds.len();
     // SAFETY: as in `read`.
@@ -71,6 +74,14 @@ pub(in crate::exec::memory) unsafe fn write<I: Item>(cx: &mut Cx<'_>, exec: u64,
                 cx.lds.write(at.0[lane], &bytes[..I::BYTES]);
             }
         }
+    }
+}
+
+/// Records the lanes' accesses, if somebody looks on.
+#[inline(always)]
+fn saw_all(cx: &mut Cx<'_>, kind: AccessKind, exec: u64, at: &Vreg, bytes: usize) {
+    if cx.is_observed() {
+        lanes(exec).for_each(|lane| cx.saw(Space::Lds, kind, lane, at.0[lane].into(), bytes));
     }
 }
 
@@ -147,6 +158,7 @@ impl<I: Item> Body for Exchange2<I> {
                 let (mut old, mut new) = ([[0; 8]; 2], [[0; 8]; 2]);
                 for i in 0..2 {
                     I::store(cx.vgpr.add(m.src[1 + i].index as usize), new[i].as_mut_ptr(), lane);
+                    cx.saw(Space::Lds, AccessKind::Atomic, lane, places[i].0[lane].into(), I::BYTES);
                     cx.lds.read(places[i].0[lane], &mut old[i][..I::BYTES]);
                 }
                 for i in 0..2 {

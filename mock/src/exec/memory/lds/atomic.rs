@@ -10,6 +10,7 @@ use crate::exec::memory::combine::{self, Combine, Unit, Word};
 use crate::exec::memory::transfer::lanes;
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Micro, SrcKind, WaveFault};
+use crate::observe::{AccessKind, Space};
 
 /// `Micro::aux`: the value before goes to the destination.
 const RETURNS: u32 = 1;
@@ -102,6 +103,7 @@ impl<C: Combine> Body for Atomic<C> {
                         if present && C::Word::BYTES == 8 { dword(1) } else { 0 },
                     )
                 });
+                cx.saw(Space::Lds, AccessKind::Atomic, lane, at.0[lane].into(), C::Word::BYTES);
                 match update::<C>(cx, at.0[lane], operands[0], operands[1]) {
                     Ok(old) if m.aux & RETURNS != 0 => {
                         for (i, dword) in old.to_dwords().into_iter().take(C::Word::BYTES / 4).enumerate() {
@@ -139,6 +141,7 @@ pub(in crate::exec::memory) fn update<C: Combine>(
 /// take the offset alone for the address; LLVM puts the base of a pointer in M0 as well.
 fn count(cx: &mut Cx<'_>, m: &Micro, change: fn(u32, u32) -> u32) {
     let (address, exec) = (m.imm as u32, cx.exec());
+    cx.saw_scalar(Space::Lds, AccessKind::Atomic, address.into(), 4);
     let old = cx.lds.read_u32(address);
     cx.lds.write(address, &change(old, exec.count_ones()).to_le_bytes());
     // SAFETY: `translate` checked the destination.
@@ -158,6 +161,7 @@ impl Body for ConditionalExchange {
                 for i in 0..2 {
                     let address = (at.0[lane] & !7) + 4 * i as u32;
                     let data = (*cx.vgpr.add(m.src[1].index as usize + i)).0[lane];
+                    cx.saw(Space::Lds, AccessKind::Atomic, lane, address.into(), 4);
                     (*cx.vgpr.add(m.dst as usize + i)).0[lane] = cx.lds.read_u32(address);
                     if data >> 31 == 1 {
                         cx.lds.write(address, &(data & 0x7fff_ffff).to_le_bytes());

@@ -8,6 +8,7 @@ use super::access::addresses;
 use crate::exec::level::Body;
 use crate::exec::memory::transfer::{destination, lanes};
 use crate::exec::{Cx, Micro};
+use crate::observe::{AccessKind, Space};
 use crate::wave::LANES;
 
 /// Lanes that exchange rows, and elements of a row.
@@ -27,6 +28,7 @@ impl<const BITS: usize, const DWORDS: usize, const ELEMENTS: usize> Body for Rea
         unsafe {
             let at = addresses(cx, m, m.imm as u32);
             for lane in lanes(exec) {
+                cx.saw(Space::Lds, AccessKind::Read, lane, at.0[lane].into(), 4 * DWORDS);
                 let into = &mut given[lane / GROUP][lane % GROUP];
                 cx.lds.read(at.0[lane], bytemuck::cast_slice_mut(into));
             }
