@@ -52,9 +52,13 @@ pub(crate) enum Rounding {
 }
 
 impl Mode {
-    const ROUND_AND_DENORM: u32 = 0xff;
-    const ROUND_NEAREST_ALL_DENORMALS: u32 = 0xf0;
     const FP16_OVERFLOW: u32 = 1 << 23;
+    /// Rounding, denormals and half-precision overflow.
+    pub(crate) const USUAL_BITS: u32 = 0xff | Self::FP16_OVERFLOW;
+    /// Round to nearest even, keep denormals, overflow to infinity: the mode that plain handlers are compiled for.
+    pub(crate) const USUAL: u32 = 0xf0;
+    /// IEEE handling of signalling NaNs.
+    pub(crate) const IEEE: u32 = 1 << 9;
     /// GPR_IDX_EN: vector registers are indexed by M0.
     pub(crate) const GPR_IDX_EN: u32 = 1 << 27;
     /// VSKIP: vector instructions are skipped.
@@ -68,14 +72,6 @@ impl Mode {
         let ieee = rsrc1 >> 23 & 1;
         let fp16_overflow = rsrc1 >> 26 & 1;
         Self(float | dx10_clamp << 8 | ieee << 9 | fp16_overflow << 23)
-    }
-
-    /// Whether everything rounds to nearest even with all denormals kept and no fp16 overflow clamp: the mode that
-    /// plain handlers are compiled for.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn is_usual(self) -> bool {
-        self.0 & (Self::ROUND_AND_DENORM | Self::FP16_OVERFLOW) == Self::ROUND_NEAREST_ALL_DENORMALS
     }
 
     fn rounding(bits: u32) -> Rounding {
@@ -132,7 +128,7 @@ impl Mode {
     /// Signalling NaNs are quieted by min and max, and omod is ignored.
     #[must_use]
     pub(crate) fn ieee(self) -> bool {
-        self.0 >> 9 & 1 == 1
+        self.0 & Self::IEEE != 0
     }
 
     /// Operands of vector ALU instructions are indexed by M0.

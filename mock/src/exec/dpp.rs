@@ -1,4 +1,6 @@
-//! Data-parallel primitives: which lane's value each lane reads (CDNA4 ISA, "DPP").
+//! Data-parallel primitives: which lane's value each lane reads (CDNA4 ISA section 13.3.9).
+
+use std::sync::LazyLock;
 
 use isa::Dpp;
 
@@ -7,21 +9,56 @@ use crate::wave::{LANES, Vreg};
 /// Lanes of a row.
 const ROW: usize = 16;
 
-/// What each lane reads of `source`, and the lanes that may be written. A lane whose source is out of bounds or off
-/// reads zero with `bound_ctrl`, and is not written without.
-pub(super) fn permute(dpp: &Dpp, source: &Vreg, exec: u64) -> (Vreg, u64) {
-    let mut out = Vreg::default();
-    let mut writable = 0;
+/// What the lanes read under one control.
+struct Pattern {
+    from: [u8; LANES],
+    /// Lanes that have a lane to read from.
+    valid: u64,
+}
+
+static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| (0..0x200).map(pattern).collect());
+
+fn pattern(ctrl: u16) -> Pattern {
+    let mut pattern = Pattern { from: [0; LANES], valid: 0 };
     for lane in 0..LANES {
-        let row_on = dpp.row_mask >> (lane / ROW) & 1 == 1;
-        let bank_on = dpp.bank_mask >> (lane / 4 % 4) & 1 == 1;
-        let from = lane_read(dpp.ctrl, lane).filter(|&from| exec >> from & 1 == 1);
-        if row_on && bank_on && (from.is_some() || dpp.bound_ctrl) {
-            writable |= 1 << lane;
+        if let Some(from) = lane_read(ctrl, lane) {
+            pattern.from[lane] = from as u8;
+            pattern.valid |= 1 << lane;
         }
-        out.0[lane] = from.map_or(0, |from| source.0[from]);
     }
-    (out, writable)
+    pattern
+}
+
+/// Puts what each lane reads of `source` into `out`, and gives the lanes that may be written. A lane whose source is out
+/// of bounds or off reads zero with `bound_ctrl`, and is not written without.
+pub(super) fn permute(dpp: &Dpp, source: &Vreg, exec: u64, out: &mut Vreg) -> u64 {
+    let pattern = &PATTERNS[dpp.ctrl as usize & 0x1ff];
+    for (out, &from) in out.0.iter_mut().zip(&pattern.from) {
+        *out = source.0[from as usize & (LANES - 1)];
+    }
+    let mut valid = pattern.valid;
+    if exec != u64::MAX {
+        for (lane, from) in pattern.from.iter().enumerate() {
+            valid &= !((!exec >> from & 1) << lane);
+        }
+    }
+    if valid != u64::MAX {
+        for (lane, out) in out.0.iter_mut().enumerate() {
+            *out &= 0u32.wrapping_sub((valid >> lane) as u32 & 1);
+        }
+    }
+    (if dpp.bound_ctrl { u64::MAX } else { valid }) & rows_and_banks(dpp)
+}
+
+/// The lanes that the row and bank masks let be written.
+fn rows_and_banks(dpp: &Dpp) -> u64 {
+    if dpp.row_mask & dpp.bank_mask == 0xf {
+        return u64::MAX;
+    }
+    (0..LANES).fold(0, |mask, lane| {
+        let on = dpp.row_mask >> (lane / ROW) & dpp.bank_mask >> (lane / 4 % 4) & 1;
+        mask | u64::from(on) << lane
+    })
 }
 
 /// The lane that `lane` reads, `None` past the end of its row or the wave.
@@ -62,7 +99,10 @@ mod tests {
     }
 
     fn read(ctrl: u16, bound_ctrl: bool) -> (Vreg, u64) {
-        permute(&Dpp { ctrl, row_mask: 0xf, bank_mask: 0xf, bound_ctrl }, &numbered(), u64::MAX)
+        let mut out = Vreg::default();
+        let dpp = Dpp { ctrl, row_mask: 0xf, bank_mask: 0xf, bound_ctrl };
+        let writable = permute(&dpp, &numbered(), u64::MAX, &mut out);
+        (out, writable)
     }
 
     #[test]
@@ -94,7 +134,7 @@ mod tests {
     #[test]
     fn a_lane_that_is_off_is_no_source() {
         let dpp = Dpp { ctrl: 0x101, row_mask: 0xf, bank_mask: 0xf, bound_ctrl: false };
-        let (_, writable) = permute(&dpp, &numbered(), 0b110);
+        let writable = permute(&dpp, &numbered(), 0b110, &mut Vreg::default());
         assert_eq!(writable & 0b111, 0b011);
     }
 }

@@ -5,6 +5,7 @@
 
 mod control;
 mod dpp;
+mod element;
 mod formats;
 mod lanes;
 mod level;
@@ -13,7 +14,9 @@ mod memory;
 mod modifiers;
 mod observed;
 mod outside;
+mod real;
 mod scalar;
+mod softfloat;
 mod special_modes;
 pub(crate) mod translate;
 mod vector;
@@ -23,6 +26,7 @@ use crate::memory::{MemoryFault, View};
 use crate::observe::Access;
 use crate::wave::{Vreg, Wave, sreg};
 use crate::workgroup::Lds;
+use modifiers::Modified;
 
 pub(crate) use level::Handler;
 pub use level::HostLevel;
@@ -51,6 +55,8 @@ pub(crate) enum SrcKind {
     Execz,
     /// A dword of LDS at the address in M0.
     LdsDirect,
+    /// Staging register `index`.
+    Staging,
 }
 
 /// A source operand.
@@ -88,6 +94,14 @@ pub(crate) struct Micro {
     /// Sources in encoding order.
     pub(crate) src: [Src; 3],
 }
+
+impl Micro {
+    /// A micro that does nothing.
+    pub(crate) const NONE: Self =
+        Self { run: do_nothing, dst: 0, dst2: 0, imm: 0, target: 0, aux: 0, src: [Src::NONE; 3] };
+}
+
+unsafe fn do_nothing(_: &mut Cx<'_>, _: &Micro) {}
 
 /// Why a wave stopped executing.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +167,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) accesses: Option<Vec<Access>>,
     /// Operands that are the same in all lanes, or that modifiers changed.
     pub(crate) staging: [Vreg; 8],
+    /// The vector instruction being executed, if it has modifiers.
+    pub(crate) modified: Modified,
 }
 
 impl<'a> Cx<'a> {
@@ -165,8 +181,8 @@ impl<'a> Cx<'a> {
         budget: u32,
     ) -> Self {
         let vgpr = w.vgprs.as_mut_ptr();
-        let staging = [Vreg::default(); 8];
-        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, accesses: None, staging }
+        let (staging, modified) = ([Vreg::default(); 8], Modified::NONE);
+        Self { vgpr, w, lds, memory, code, outside, stop: None, budget, accesses: None, staging, modified }
     }
 
     #[inline(always)]
@@ -237,7 +253,7 @@ impl<'a> Cx<'a> {
             SrcKind::Vccz => u32::from(self.vcc() == 0),
             SrcKind::Execz => u32::from(self.exec() == 0),
             SrcKind::LdsDirect => self.lds.read_u32(self.m0() & 0xffff),
-            SrcKind::None | SrcKind::Vgpr | SrcKind::Sgpr | SrcKind::Constant => 0,
+            SrcKind::None | SrcKind::Vgpr | SrcKind::Sgpr | SrcKind::Constant | SrcKind::Staging => 0,
         }
     }
 

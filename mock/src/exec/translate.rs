@@ -71,7 +71,7 @@ impl Builder<'_> {
         let ty = self.info.src[i].ty;
         Ok(match self.inst.src[i] {
             Operand::None => Src::NONE,
-            Operand::Int(value) => constant(integer(value, ty)),
+            Operand::Int(value) => constant(integer(value)),
             Operand::Float(value) => constant(float(value, ty)),
             Operand::Literal(value) => constant(literal(value, ty)),
             Operand::Special(special) if special_kind(special).is_some() => {
@@ -144,14 +144,10 @@ fn aperture(address: u64) -> (u32, u32) {
     (address as u32, (address >> 32) as u32)
 }
 
-fn is_packed16(ty: DataType) -> bool {
-    ty.bits == 16 && ty.count == 2
-}
-
-fn integer(value: i8, ty: DataType) -> (u32, u32) {
-    // An inline integer is sign-extended to the operand; packed 16-bit operands get it in the low half only.
+fn integer(value: i8) -> (u32, u32) {
+    // Sign-extended to the operand, packed 16-bit operands included (LLVM `getInlineEncodingV216`).
     let wide = i64::from(value) as u64;
-    if is_packed16(ty) { (u32::from(value as u16), 0) } else { (wide as u32, (wide >> 32) as u32) }
+    (wide as u32, (wide >> 32) as u32)
 }
 
 fn float(value: InlineFloat, ty: DataType) -> (u32, u32) {

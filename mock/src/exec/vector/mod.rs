@@ -1,47 +1,89 @@
-//! Vector ALU instructions.
+//! Vector ALU instructions: one file a family, each a table from operations to lane functions.
 
+mod bits;
+mod compare;
+mod convert;
+mod cube;
+mod division;
+mod dot;
+mod float16;
 mod float32;
+mod float64;
 mod integer;
+mod integer16;
+mod lane_access;
+mod mix;
 mod moves;
+mod narrow;
+mod parts;
+mod sad;
 mod scale_convert;
+mod select;
+#[cfg(test)]
+mod tests;
+mod transcendental;
+mod trig_preop;
 
-use isa::Encoding;
-
-use super::lanes::{Compare, Lane, Plain, PlainCompare};
+use super::element::Element;
+use super::lanes::{self, Lane, Lanes, Modified, Shape};
 use super::level::Level;
-use super::modifiers::{Modified, ModifiedCompare};
+use super::modifiers;
 use super::translate::{Builder, Unsupported};
 use super::{Micro, Src, SrcKind};
 
 pub(super) fn translate<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
-    float32::translate::<L>(b)
-        .or_else(|| integer::translate::<L>(b))
-        .or_else(|| moves::translate::<L>(b))
-        .or_else(|| scale_convert::translate::<L>(b))
-        .unwrap_or(Err(Unsupported::Instruction))
+    let families = [
+        moves::translate::<L>,
+        float32::translate::<L>,
+        integer::translate::<L>,
+        bits::translate::<L>,
+        compare::translate::<L>,
+        lane_access::translate::<L>,
+        transcendental::translate::<L>,
+        convert::translate::<L>,
+        parts::translate::<L>,
+        narrow::translate::<L>,
+        float16::translate::<L>,
+        integer16::translate::<L>,
+        float64::translate::<L>,
+        dot::translate::<L>,
+        mix::translate::<L>,
+        division::translate::<L>,
+        sad::translate::<L>,
+        cube::translate::<L>,
+        trig_preop::translate::<L>,
+        scale_convert::translate::<L>,
+    ];
+    families.into_iter().find_map(|family| family(b)).unwrap_or(Err(Unsupported::Instruction))
 }
 
 /// What a family answers: `None` for an instruction that is not its own.
 type Answer = Option<Result<Micro, Unsupported>>;
 
 impl Builder<'_> {
-    /// Whether the instruction needs the slow form: it has modifiers other than the neutral ones.
-    fn is_modified(&self) -> bool {
-        let mods = &self.inst.mods;
-        // VOP3P instructions read high results from high halves when nothing is said.
-        let sources = self.inst.src.iter().take_while(|src| **src != isa::Operand::None).count();
-        let neutral_hi = if self.inst.encoding == Encoding::Vop3p { (1u8 << sources) - 1 } else { 0 };
-        mods.neg | mods.neg_hi | mods.abs | mods.op_sel != 0
-            || mods.op_sel_hi & neutral_hi != neutral_hi
-            || mods.clamp
-            || mods.omod != 0
-            || mods.dpp.is_some()
-            || mods.sdwa.is_some()
-    }
-
     /// A micro that applies `F` to each lane.
     fn lanes<L: Level, F: Lane>(&self) -> Answer {
-        Some(if self.is_modified() { self.body::<L, Modified<F>>() } else { self.body::<L, Plain<F>>() })
+        let shape = Shape::of::<F>();
+        let mods = &self.inst.mods;
+        let mut aux = modifiers::summary(mods, self.inst.encoding, &shape);
+        let modified = aux != 0;
+        if mods.clamp && shape.clamps {
+            aux |= lanes::CLAMP;
+        }
+        if self.info.writes.contains(isa::Implicit::EXEC) {
+            aux |= lanes::EXEC_TOO;
+        }
+        let micro = if modified { self.body::<L, Modified<L, F>>() } else { self.body::<L, Lanes<L, F>>() };
+        Some(micro.map(|micro| {
+            // The mask of a comparison is its only destination.
+            let dst2 = if F::D::DWORDS == 0 { micro.dst } else { micro.dst2 };
+            Micro { aux, dst2, ..micro }
+        }))
+    }
+
+    /// [`Self::lanes`] with `imm` for the lane function.
+    fn lanes_with<L: Level, F: Lane>(&self, imm: u32) -> Answer {
+        Some(self.lanes::<L, F>()?.map(|micro| Micro { imm: imm as i32, ..micro }))
     }
 
     /// [`Self::lanes`] for an instruction whose third source is the destination's old value.
@@ -50,16 +92,5 @@ impl Builder<'_> {
             micro.src[2] = Src { kind: SrcKind::Vgpr, index: micro.dst, ..Src::NONE };
             micro
         }))
-    }
-
-    /// A micro that compares each lane; `v_cmpx` forms also set EXEC.
-    fn compare<L: Level, P: Compare>(&self) -> Answer {
-        let exec_too = self.info.writes.contains(isa::Implicit::EXEC);
-        Some(match (self.is_modified(), exec_too) {
-            (false, false) => self.body::<L, PlainCompare<P, false>>(),
-            (false, true) => self.body::<L, PlainCompare<P, true>>(),
-            (true, false) => self.body::<L, ModifiedCompare<P, false>>(),
-            (true, true) => self.body::<L, ModifiedCompare<P, true>>(),
-        })
     }
 }

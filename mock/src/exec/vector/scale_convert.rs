@@ -10,7 +10,7 @@ use isa::Op;
 
 use super::Answer;
 use crate::exec::formats::{Format, Overflow, e8m0, e8m0_reciprocal};
-use crate::exec::lanes::{CHUNK, CHUNKS, load, source, store_masked};
+use crate::exec::lanes::{CHUNK, CHUNKS, load_chunk, registers, store_masked};
 use crate::exec::level::{Body, Level};
 use crate::exec::translate::{Builder, Unsupported};
 use crate::exec::{Cx, Micro, SrcKind};
@@ -197,16 +197,16 @@ impl<W: Wide, N: Narrow, const COUNT: usize, const STOCHASTIC: bool> Body for En
         unsafe {
             // Only two stochastic singles are a register pair that may also be a constant.
             let first = if W::IS_SINGLE && COUNT == 2 && STOCHASTIC {
-                source::<u64>(cx, m.src[0], 0)
+                registers(cx, m.src[0], 2, 0)
             } else {
-                source::<u32>(cx, m.src[0], 0)
+                registers(cx, m.src[0], 1, 0)
             };
-            let second = source::<u32>(cx, m.src[1], 2);
-            let scale = source::<u32>(cx, m.src[scale_at], 4);
+            let second = registers(cx, m.src[1], 1, 2);
+            let scale = registers(cx, m.src[scale_at], 1, 4);
             let to = cx.vgpr.add(m.dst.into());
             for chunk in 0..CHUNKS {
-                let factors = scales(load(scale, chunk), e8m0_reciprocal);
-                let mut random = if STOCHASTIC { load::<u32>(second, chunk) } else { [0; CHUNK] };
+                let factors = scales(load_chunk(scale, chunk), e8m0_reciprocal);
+                let mut random = if STOCHASTIC { load_chunk(second, chunk) } else { [0; CHUNK] };
                 let mut packed = [[0u32; CHUNK]; 6];
                 for i in 0..COUNT {
                     let (from, shift, operand) = if two_sources {
@@ -218,7 +218,7 @@ impl<W: Wide, N: Narrow, const COUNT: usize, const STOCHASTIC: bool> Body for En
                     };
                     let (keep, flip) =
                         (!(m.aux >> (3 + operand) & 1) << 31 | 0x7fff_ffff, (m.aux >> operand & 1) << 31);
-                    let bits = load::<u32>(from, chunk);
+                    let bits = load_chunk(from, chunk);
                     let place = i as u32 * N::BITS;
                     let (register, place) = ((place / 32) as usize, place % 32);
                     let mut codes = [0u32; CHUNK];
@@ -247,9 +247,9 @@ impl<W: Wide, N: Narrow, const COUNT: usize, const STOCHASTIC: bool> Body for En
                     }
                 } else {
                     let field = ((1u32 << (COUNT as u32 * N::BITS)) - 1) << at;
-                    let old = load::<u32>(to, chunk);
+                    let old = load_chunk(to, chunk);
                     let new = std::array::from_fn(|lane| old[lane] & !field | packed[0][lane] << at);
-                    store_masked::<u32>(to, chunk, mask, &new);
+                    store_masked(to, chunk, mask, &new);
                 }
             }
         }
@@ -279,14 +279,14 @@ impl<W: Wide, N: Narrow, const COUNT: usize> Body for Decode<W, N, COUNT> {
         };
         // SAFETY: `translate` checked all operands against the wave's registers.
         unsafe {
-            let from = source::<u32>(cx, m.src[0], 0);
-            let scale = source::<u32>(cx, m.src[1], 2);
+            let from = registers(cx, m.src[0], 1, 0);
+            let scale = registers(cx, m.src[1], 1, 2);
             let to: *mut Vreg = cx.vgpr.add(m.dst.into());
             for chunk in 0..CHUNKS {
-                let factors = scales(load(scale, chunk), e8m0);
+                let factors = scales(load_chunk(scale, chunk), e8m0);
                 let mut packed = [[0u32; CHUNK]; 6];
                 for (register, packed) in packed.iter_mut().take(if COUNT == 32 { 6 } else { 1 }).enumerate() {
-                    *packed = load(from.add(register), chunk);
+                    *packed = load_chunk(from.add(register), chunk);
                 }
                 let mask = (exec >> (CHUNK * chunk)) as u16;
                 let mut pair = [0u32; CHUNK];
@@ -305,18 +305,18 @@ impl<W: Wide, N: Narrow, const COUNT: usize> Body for Decode<W, N, COUNT> {
                         bits[lane] = W::narrow(scaled(value, factors[lane]), overflow);
                     }
                     if W::IS_SINGLE {
-                        store_masked::<u32>(to.add(i), chunk, mask, &bits);
+                        store_masked(to.add(i), chunk, mask, &bits);
                     } else if COUNT == 1 {
                         let half = 16 * (op_sel >> 3);
-                        let old = load::<u32>(to, chunk);
+                        let old = load_chunk(to, chunk);
                         let new = std::array::from_fn(|lane| old[lane] & !(0xffff << half) | bits[lane] << half);
-                        store_masked::<u32>(to, chunk, mask, &new);
+                        store_masked(to, chunk, mask, &new);
                     } else {
                         pair = std::array::from_fn(|lane| {
                             bits[lane] << (16 * (i % 2)) | if i % 2 == 0 { 0 } else { pair[lane] }
                         });
                         if i % 2 == 1 {
-                            store_masked::<u32>(to.add(i / 2), chunk, mask, &pair);
+                            store_masked(to.add(i / 2), chunk, mask, &pair);
                         }
                     }
                 }
