@@ -1,6 +1,6 @@
 //! Talks to an AMD GPU: through the Linux kernel's compute device (KFD), with nothing else in between.
 //!
-//! The crate knows memory, queues, signals and packets. It knows no kernel and no model.
+//! The crate knows memory, queues, signals, packets and code objects. It knows no kernel and no model.
 
 pub mod address;
 mod doorbell;
@@ -11,6 +11,7 @@ pub mod linux;
 pub mod memory;
 pub mod packets;
 mod process;
+pub mod program;
 pub mod queue;
 pub mod signal;
 pub mod system;

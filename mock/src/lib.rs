@@ -12,6 +12,7 @@ mod cp;
 mod doorbell;
 mod exec;
 mod kfd;
+pub mod launch;
 pub mod listing;
 mod machine;
 mod memory;

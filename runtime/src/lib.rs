@@ -19,4 +19,3 @@ pub mod perplexity;
 pub mod plan;
 pub mod platform;
 pub mod preflight;
-pub mod program;

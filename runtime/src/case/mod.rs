@@ -8,4 +8,4 @@ mod run;
 
 pub use compare::{Comparison, Difference, ElementType};
 pub use file::{Case, CaseError, Expectation, KernelArgument, Tolerance, Value};
-pub use run::{Outcome, RunError, run};
+pub use run::{CaseOutcome, run};

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use mock::launch::Device;
 use serde::Serialize;
 
 use super::print_json;
-use crate::case::{self, Case, Outcome};
+use crate::case::{self, Case, CaseOutcome};
 use crate::failure::Failure;
-use crate::platform::{MOCK_VARIABLE, Platform};
+use crate::platform::MOCK_VARIABLE;
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -34,15 +35,14 @@ struct Report<'a> {
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     let case = Case::read(&arguments.case).map_err(Failure::input)?;
-    let platform = Platform::open_mock(config()?)?;
-    let result = case::run(&case, &platform, Duration::from_secs(arguments.timeout));
+    let mut device = Device::start(config()?).map_err(Failure::run)?;
+    let result = case::run(&case, &mut device, Duration::from_secs(arguments.timeout));
     match result {
         Ok(outcome) => {
             report(&case, &outcome, json)?;
             Ok(ExitCode::from(u8::from(!outcome.is_match())))
         }
         Err(error) => {
-            let refused = matches!(error, case::RunError::Program(_) | case::RunError::Launch(_));
             if json {
                 print_json(&Report {
                     name: &case.name,
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                     error: Some(error.to_string()),
                 })?;
             }
-            Err(if refused { Failure::input(error) } else { Failure::run(error) })
+            Err(if error.is_refusal() { Failure::input(error) } else { Failure::run(error) })
         }
     }
 }
@@ -66,14 +66,14 @@ fn config() -> Result<mock::Config, Failure> {
     }
 }
 
-fn report(case: &Case, outcome: &Outcome, json: bool) -> Result<(), Failure> {
-    let seconds = outcome.elapsed.as_secs_f64();
+fn report(case: &Case, outcome: &CaseOutcome, json: bool) -> Result<(), Failure> {
+    let seconds = outcome.launch.elapsed.as_secs_f64();
     if json {
         return print_json(&Report {
             name: &case.name,
             ok: outcome.is_match(),
             max_error: Some(outcome.max_error()),
-            wave_instructions: outcome.wave_instructions,
+            wave_instructions: outcome.launch.wave_instructions,
             seconds,
             error: None,
         });
@@ -83,7 +83,7 @@ fn report(case: &Case, outcome: &Outcome, json: bool) -> Result<(), Failure> {
         "{}: {verdict}, largest error {:.3e}, {} wave instructions in {seconds:.3} s",
         case.name,
         outcome.max_error(),
-        outcome.wave_instructions
+        outcome.launch.wave_instructions
     );
     for (expectation, comparison) in case.expect.iter().zip(&outcome.comparisons) {
         if let Some(first) = comparison.first {

@@ -58,7 +58,7 @@ pub enum EngineError {
     Programs(#[from] ProgramsError),
     /// Scratch of the kernels.
     #[error(transparent)]
-    Program(#[from] crate::program::Error),
+    Program(#[from] driver::program::Error),
     /// A graph.
     #[error(transparent)]
     Graph(#[from] graph::Error),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use driver::Gpu;
 use driver::address::GpuVa;
 use driver::memory::{Access, Allocation, Buffer};
+use driver::program::allocate_scratch;
 use driver::queue::{AqlQueue, QueueOptions, ScratchLayout};
 use driver::signal::{Signal, SignalPool};
 use kernels::limits::MAX_RANKS;
@@ -17,7 +18,6 @@ use super::transfer::Transfers;
 use crate::forward::RankMemory;
 use crate::graph::{KernelSet, Programs};
 use crate::plan::MemoryPlan;
-use crate::program::allocate_scratch;
 
 /// Timeline signals start here and count down by one a run, so that they need no reset for longer than a GPU lives.
 pub(super) const TIMELINE_START: u64 = 1 << 62;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use driver::Gpu;
 use driver::address::GpuVa;
+use driver::program;
 use kernels::Kernel;
 
 use super::ib::Program;
-use crate::program;
 
 /// Why the kernels can't be loaded.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,14 @@
-//! A code object in GPU memory, and launches of its kernels.
+//! A code object in GPU memory, and the packets and arguments that launch its kernels.
 
 use std::sync::Arc;
 
-use driver::address::{Bytes, GpuVa};
-use driver::memory::{Access, Allocation, Buffer};
-use driver::packets::aql::{FenceScope, KernelDispatch};
-use driver::queue::ScratchLayout;
-use driver::{Gpu, memory};
 use firmware_tools::code_object::{self, CodeObject, Kernel, ValueKind};
+
+use crate::Gpu;
+use crate::address::{Bytes, GpuVa};
+use crate::memory::{self, Access, Allocation, Buffer};
+use crate::packets::aql::{FenceScope, KernelDispatch};
+use crate::queue::ScratchLayout;
 
 /// Why a code object can't be loaded or a kernel of it launched.
 #[derive(Debug, thiserror::Error)]
