@@ -143,6 +143,26 @@ fn limited_layers_are_the_first_ones_and_what_belongs_to_none() {
     assert_eq!(bytes("99"), weights(8).0);
 }
 
+#[test]
+fn a_verified_load_compares_every_byte_and_checksums_outlive_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let sums = folder.path().join("sums");
+    let report = |arguments: &[&str]| json(&load(arguments).arg("--checksums").arg(&sums).output().unwrap());
+    let first = report(&["--json", "--verify", "--devices", "4"]);
+    assert_eq!(first["checksums"], "written");
+    assert_eq!(first["verified"]["tensors"], 512);
+    assert_eq!(first["verified"]["bytes"].as_u64(), Some(4 * weights(4).1));
+    assert_eq!(report(&["--json", "--null-devices"])["checksums"], "equal");
+    let manifest = fs::read_to_string(&sums).unwrap();
+    assert_eq!(manifest.lines().filter(|line| !line.starts_with('#')).count(), 512);
+
+    let wrong = manifest.replacen('0', "1", 1);
+    fs::write(&sums, wrong).unwrap();
+    let mut command = load(&["--null-devices", "--checksums"]);
+    assert_refused(command.arg(&sums), 1, &["language_model.", "the manifest says"]);
+    assert_eq!(load(&["--null-devices", "--verify"]).output().unwrap().status.code(), Some(2));
+}
+
 /// A folder of links to K3-nano, as in the Hugging Face cache.
 fn linked_nano() -> TempDir {
     let folder = tempfile::tempdir().unwrap();

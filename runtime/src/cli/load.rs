@@ -1,5 +1,6 @@
 //! `kimi-hcq load`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::print_json;
 use crate::engine::open_gpus;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::loader::{self, LoadReport, Options, Progress, ReaderChoice};
+use crate::loader::{self, LoadReport, Manifest, Options, Progress, ReaderChoice, Verified};
 use crate::plan::{MemoryPlan, Sizes};
 use crate::platform::{MOCK_VARIABLE, Platform};
 
@@ -28,6 +29,12 @@ pub(super) struct Arguments {
     /// Read and plan as for so many devices, but copy nothing: needs no GPU.
     #[arg(long)]
     null_devices: bool,
+    /// When everything is loaded, read it back from the GPUs and compare it with the files.
+    #[arg(long, conflicts_with = "null_devices")]
+    verify: bool,
+    /// Write a checksum of each tensor to FILE, or compare with those in FILE if it is there.
+    #[arg(long, value_name = "FILE")]
+    checksums: Option<PathBuf>,
     /// Load only the first N layers, and what belongs to no layer.
     #[arg(long, value_name = "N")]
     limit_layers: Option<usize>,
@@ -73,7 +80,12 @@ impl ReadingArguments {
 
 impl Arguments {
     fn options(&self) -> Options {
-        Options { limit_layers: self.limit_layers, ..self.reading.options() }
+        Options {
+            limit_layers: self.limit_layers,
+            verify: self.verify,
+            checksums: self.checksums.clone(),
+            ..self.reading.options()
+        }
     }
 }
 
@@ -97,6 +109,17 @@ struct Report<'a> {
     depth: usize,
     reads: u64,
     resubmitted_reads: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<VerifiedReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checksums: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct VerifiedReport {
+    tensors: usize,
+    bytes: u64,
+    seconds: f64,
 }
 
 #[derive(Serialize)]
@@ -184,6 +207,15 @@ fn print(report: &LoadReport, mock_bytes: u64, json: bool) -> Result<ExitCode, F
             depth: report.depth,
             reads: report.reads,
             resubmitted_reads: report.resubmitted,
+            verified: report.verified.map(|verified| VerifiedReport {
+                tensors: verified.tensors,
+                bytes: verified.bytes,
+                seconds: verified.elapsed.as_secs_f64(),
+            }),
+            checksums: report.manifest.map(|manifest| match manifest {
+                Manifest::Written => "written",
+                Manifest::Compared { .. } => "equal",
+            }),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -202,6 +234,15 @@ fn print(report: &LoadReport, mock_bytes: u64, json: bool) -> Result<ExitCode, F
         stages.sdma_wait_seconds,
         report.cpu.as_secs_f64()
     );
+    if let Some(Verified { tensors, bytes, elapsed }) = report.verified {
+        let seconds = elapsed.as_secs_f64();
+        println!("read back in {seconds:.2} s: all {bytes} bytes of {tensors} tensors are what the files say");
+    }
+    match report.manifest {
+        Some(Manifest::Written) => println!("wrote checksums"),
+        Some(Manifest::Compared { tensors }) => println!("checksums of all {tensors} tensors are right"),
+        None => {}
+    }
     let most = report.bytes_per_rank.iter().max().unwrap_or(&0);
     println!("{most} bytes on each of {} GPUs; {} MiB of host memory at most", report.bytes_per_rank.len(), {
         peak_rss_bytes.saturating_sub(mock_bytes) >> 20
@@ -236,6 +277,7 @@ impl Bar {
 
 impl Progress for Bar {
     fn begin(&self, bytes: u64) {
+        self.0.reset();
         self.0.set_length(bytes);
         self.0.enable_steady_tick(Duration::from_millis(200));
     }

@@ -82,6 +82,56 @@ pub enum LoadError {
         /// Bytes that are missing of the read.
         missing: u64,
     },
+    /// What lies on a GPU is not what the file says.
+    #[error(
+        "{tensor} on rank {rank} differs from {}: byte {offset} is {expected:#04x}, byte {arena:#x} of the arena \
+         {found:#04x}",
+        path.display()
+    )]
+    Verify {
+        /// The tensor.
+        tensor: String,
+        /// Which rank's arena.
+        rank: usize,
+        /// The file.
+        path: PathBuf,
+        /// Which byte of the file.
+        offset: u64,
+        /// Which byte of the arena.
+        arena: u64,
+        /// The file's byte.
+        expected: u8,
+        /// The arena's.
+        found: u8,
+    },
+    /// The manifest of checksums cannot be read or written.
+    #[error("checksums in {}: {source}", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// A tensor is not what the manifest says.
+    #[error("{tensor} in {} has checksum {found}, the manifest says {expected}; download this shard again", path.display())]
+    Checksum {
+        /// The tensor.
+        tensor: String,
+        /// The file.
+        path: PathBuf,
+        /// Its checksum.
+        found: String,
+        /// The manifest's.
+        expected: String,
+    },
+    /// The manifest lists a tensor that the checkpoint has not.
+    #[error("{} lists {tensor}, which this checkpoint has not: is it the manifest of another?", path.display())]
+    ChecksumOfNothing {
+        /// The tensor.
+        tensor: String,
+        /// The manifest.
+        path: PathBuf,
+    },
     /// No io_uring, though it was asked for.
     #[error("cannot set up io_uring: {0}")]
     SetUpRing(#[from] RingError),

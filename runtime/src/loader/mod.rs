@@ -11,6 +11,7 @@
 //!
 //! A load that fails or is cancelled waits for what it has started: nothing writes to the arenas after it has returned.
 
+mod checksum;
 mod copy;
 mod error;
 mod file;
@@ -27,6 +28,7 @@ mod staging;
 mod stream;
 #[cfg(all(test, feature = "mock"))]
 mod tests;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ use driver::memory::Buffer;
 use model::{Checkpoint, Layout};
 use nix::sys::resource::{UsageWho, getrusage};
 
+use checksum::Checksums;
+pub use checksum::Manifest;
 use copy::{Copier, Discard, SdmaCopier};
 pub use error::LoadError;
 use file::ShardFile;
@@ -52,6 +56,8 @@ pub use reader::{ReaderKind, RingError};
 pub use report::{LoadReport, StageTimes};
 use staging::Staging;
 use stream::Stream;
+pub use verify::Verified;
+use verify::verify;
 
 /// Loads the weights of `checkpoint`. `arenas[rank]`, memory of `gpus[rank]` with at least [`Layout::arena_bytes`] bytes,
 /// becomes the weight arena of that rank. When this returns, all of them are complete.
@@ -95,6 +101,15 @@ enum Target<'a> {
     Nowhere { ranks: usize },
 }
 
+impl Target<'_> {
+    fn ranks(&self) -> usize {
+        match self {
+            Self::Arenas { gpus, .. } => gpus.len(),
+            Self::Nowhere { ranks } => *ranks,
+        }
+    }
+}
+
 fn check_arenas(layout: &Layout, gpus: &[Arc<Gpu>], arenas: &[&Buffer]) -> Result<(), LoadError> {
     let ranks = layout.ranks();
     if gpus.len() != ranks || arenas.len() != ranks {
@@ -128,58 +143,70 @@ fn run(
         Target::Nowhere { .. } => Staging::host(bytes)?,
     };
     let mut reader = reader::open(options.reader, &files, &staging, depth * disks, progress)?;
-    let (mut copier, ranks): (Box<dyn Copier>, _) = match target {
-        Target::Arenas { gpus, arenas } => {
-            (Box::new(SdmaCopier::new(gpus, arenas, staging.va(), progress)?), gpus.len())
-        }
-        Target::Nowhere { ranks } => (Box::new(Discard), ranks),
+    let mut sdma = match target {
+        Target::Arenas { gpus, arenas } => Some(SdmaCopier::new(gpus, arenas, staging.va(), progress)?),
+        Target::Nowhere { .. } => None,
     };
-    let planned = start.elapsed();
+    let mut checksums = options.checksums.as_ref().map(|_| Checksums::new(weights, disks));
+    let plan = start.elapsed();
     progress.begin(weights.bytes());
-    let (files_mut, reader_mut, copier_mut) = (&mut files, &mut *reader, &mut *copier);
+    let mut discard = Discard;
     let parts = Parts {
         weights,
-        files: files_mut,
+        files: &mut files,
         streams,
         staging: &staging,
-        reader: reader_mut,
-        copier: copier_mut,
+        reader: &mut *reader,
+        copier: sdma.as_mut().map_or(&mut discard as &mut dyn Copier, |sdma| sdma),
         progress,
-        ranks,
+        ranks: target.ranks(),
         block,
         depth,
+        checksums: checksums.as_mut(),
     };
-    match Pipeline::new(parts).run() {
-        Ok(counts) => Ok(LoadReport {
-            reader: reader.kind(),
-            files: files.len(),
-            buffered_files: files.iter().filter(|file| !file.is_direct()).count(),
-            disks,
-            bytes_read: counts.bytes_read,
-            weight_bytes: counts.weight_bytes,
-            bytes_per_rank: counts.bytes_per_rank,
-            reads: counts.reads,
-            resubmitted: counts.resubmitted,
-            elapsed: start.elapsed(),
-            stages: StageTimes { plan: planned, ..counts.stages },
-            cpu: thread_cpu().saturating_sub(cpu_before) + reader.worker_cpu(),
-            block,
-            depth,
-        }),
+    let counts = match Pipeline::new(parts).run() {
+        Ok(counts) => counts,
         Err(Stopped { error, reads_in_flight }) => {
             // The queues go first: then no engine reads the staging memory.
-            drop(copier);
+            drop(sdma);
             if reads_in_flight > 0 {
-                tracing::warn!(
-                    reads_in_flight,
-                    "reads do not end; their memory and files are kept until the process ends"
-                );
+                let what = "reads do not end; their memory and files are kept until the process ends";
+                tracing::warn!(reads_in_flight, "{what}");
                 std::mem::forget(reader);
                 std::mem::forget((staging, files));
             }
-            Err(*error)
+            return Err(*error);
         }
+    };
+    let mut report = LoadReport {
+        reader: reader.kind(),
+        files: files.len(),
+        buffered_files: files.iter().filter(|file| !file.is_direct()).count(),
+        disks,
+        bytes_read: counts.bytes_read,
+        weight_bytes: counts.weight_bytes,
+        bytes_per_rank: counts.bytes_per_rank,
+        reads: counts.reads,
+        resubmitted: counts.resubmitted,
+        elapsed: start.elapsed(),
+        stages: StageTimes { plan, ..counts.stages },
+        cpu: thread_cpu().saturating_sub(cpu_before) + reader.worker_cpu(),
+        block,
+        depth,
+        verified: None,
+        manifest: None,
+    };
+    drop(reader);
+    if let (Some(checksums), Some(path)) = (&checksums, &options.checksums) {
+        report.manifest = Some(checksums.settle(weights, path, options.limit_layers.is_some())?);
     }
+    if let (Target::Arenas { gpus, arenas }, true) = (target, options.verify) {
+        drop(sdma);
+        drop(staging);
+        progress.begin(weights.bytes());
+        report.verified = Some(verify(weights, &files, gpus, arenas, block, progress)?);
+    }
+    Ok(report)
 }
 
 /// The files of each disk, in their order.

@@ -1,5 +1,7 @@
 //! How to load.
 
+use std::path::PathBuf;
+
 use driver::address::Bytes;
 
 use super::LoadError;
@@ -36,6 +38,10 @@ pub struct Options {
     pub staging: Bytes,
     /// Load the first layers only.
     pub limit_layers: Option<usize>,
+    /// Read everything back from the GPUs, and compare it with the files.
+    pub verify: bool,
+    /// Write a manifest of checksums here, or compare with the one that is here.
+    pub checksums: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -46,6 +52,8 @@ impl Default for Options {
             depth: 2,
             staging: Bytes::new(64 << 20),
             limit_layers: None,
+            verify: false,
+            checksums: None,
         }
     }
 }

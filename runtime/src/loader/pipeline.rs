@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use model::layout::WeightCopy;
 
-use super::copy::{Copier, Ticket};
+use super::checksum::Checksums;
+use super::copy::{Copier, LIMIT, LOOK, POLL, Ticket};
 use super::file::ShardFile;
 use super::plan::{Block, Weights};
 use super::progress::Progress;
@@ -16,12 +17,6 @@ use super::staging::Staging;
 use super::stream::{ReadBlock, Stream};
 use super::{LoadError, StageTimes};
 
-/// Longest time without a look at whether to stop, and for faults.
-const LOOK: Duration = Duration::from_millis(50);
-/// Pause between looks at copies whose slots are needed: a block takes longer than this on any disk.
-const COPY_POLL: Duration = Duration::from_micros(100);
-/// Copies of which none has ended for this long are stuck.
-const COPY_LIMIT: Duration = Duration::from_secs(30);
 /// How often in a row one read may end with nothing gained: interrupted, refused for lack of memory, too short to count.
 const MOST_TRIES: u32 = 1000;
 /// Pause before a read is tried again that the kernel had no memory for.
@@ -46,6 +41,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) block: u64,
     /// Reads in flight for each stream.
     pub(crate) depth: usize,
+    /// Takes in every block, if somebody wants checksums.
+    pub(crate) checksums: Option<&'a mut Checksums>,
 }
 
 /// What a pipeline has counted.
@@ -165,7 +162,7 @@ impl<'a> Pipeline<'a> {
         });
         if copying.len() < before || before == 0 {
             self.last_landed = Instant::now();
-        } else if self.last_landed.elapsed() > COPY_LIMIT
+        } else if self.last_landed.elapsed() > LIMIT
             && let Some(&slot) = copying.first()
             && let Slot::Copying { ticket, .. } = &slots[slot]
         {
@@ -223,11 +220,11 @@ impl<'a> Pipeline<'a> {
         let starved = self.hungriest().is_some();
         let stages = &mut self.counts.stages;
         if self.parts.streams.iter().all(|stream| stream.in_flight() == 0) {
-            std::thread::sleep(COPY_POLL);
+            std::thread::sleep(POLL);
             stages.sdma_wait += start.elapsed();
             return Ok(());
         }
-        let limit = if starved { COPY_POLL } else { LOOK };
+        let limit = if starved { POLL } else { LOOK };
         let mut completions = std::mem::take(&mut self.completions);
         self.parts.reader.wait(limit, &mut completions).map_err(LoadError::WaitForReads)?;
         let waited = start.elapsed();
@@ -318,6 +315,7 @@ impl<'a> Pipeline<'a> {
             while let Some(ReadBlock { slot, block }) = self.parts.streams[stream].take() {
                 self.enter_file(stream, block.file)?;
                 self.start_copy(slot, &block)?;
+                self.add_checksums(stream, slot, &block);
             }
         }
         Ok(())
@@ -352,6 +350,17 @@ impl<'a> Pipeline<'a> {
         self.slots[slot] = Slot::Copying { ticket, weights, layer };
         self.copying.push(slot);
         Ok(())
+    }
+
+    fn add_checksums(&mut self, stream: usize, slot: usize, block: &Block) {
+        let Parts { checksums: Some(checksums), staging, weights, block: slot_bytes, .. } = &mut self.parts else {
+            return;
+        };
+        let length = (block.window.end - block.read.start) as usize;
+        // SAFETY: the slot has been read, and is not read into again before its copies are looked at, by this thread.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(staging.pointer().add(slot * *slot_bytes as usize).as_ptr(), length) };
+        checksums.add(*weights, stream, block, bytes);
     }
 
     /// Waits for reads in flight; gives back how many do not end in time.

@@ -50,6 +50,9 @@ pub(crate) trait Weights {
     /// Appends the copies for those bytes of piece `piece` of file `file` that lie in `window` of the file.
     fn copies(&self, file: usize, piece: usize, window: &Range<u64>, out: &mut Vec<WeightCopy>);
 
+    /// Name of the piece.
+    fn name(&self, file: usize, piece: usize) -> String;
+
     /// Which layer the piece belongs to, for people who watch.
     fn layer(&self, file: usize, piece: usize) -> Option<u16>;
 
@@ -103,6 +106,10 @@ impl Weights for ModelWeights<'_> {
         let begin = self.files[file].pieces[piece].start;
         let copies = self.layout.copies(self.tensors[file][piece], begin);
         out.extend(copies.flat_map(|copy| copy.within(window.clone())));
+    }
+
+    fn name(&self, file: usize, piece: usize) -> String {
+        self.tensors[file][piece].to_string()
     }
 
     fn layer(&self, file: usize, piece: usize) -> Option<u16> {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::checksum::Manifest;
 use super::reader::ReaderKind;
+use super::verify::Verified;
 
 /// Where the time of a load went, as its own thread saw it. What is missing to the whole is work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +48,10 @@ pub struct LoadReport {
     pub block: u64,
     /// See `block`.
     pub depth: usize,
+    /// What was read back and compared, if that was asked for.
+    pub verified: Option<Verified>,
+    /// What became of the manifest of checksums, if there shall be one.
+    pub manifest: Option<Manifest>,
 }
 
 impl LoadReport {

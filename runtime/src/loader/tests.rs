@@ -149,6 +149,10 @@ impl Weights for Fixture {
         out.extend(self.copies[file][piece].iter().flat_map(|copy| copy.within(window.clone())));
     }
 
+    fn name(&self, file: usize, piece: usize) -> String {
+        format!("tensor {piece} of {file}")
+    }
+
     fn layer(&self, _: usize, _: usize) -> Option<u16> {
         None
     }
@@ -195,7 +199,7 @@ impl Machine {
 fn options(block_pages: u64, depth: usize, reader: ReaderChoice) -> Options {
     let block = Bytes::new(block_pages * 4096);
     let staging = Bytes::new(block.get() * (depth as u64 + 2));
-    Options { reader, block, depth, staging, limit_layers: None }
+    Options { reader, block, depth, staging, verify: true, ..Options::default() }
 }
 
 fn files() -> impl Strategy<Value = Vec<Vec<Shape>>> {
@@ -221,7 +225,82 @@ fn every_byte_on_every_gpu_is_what_a_plain_read_of_the_files_gives() {
         let extents: usize = fixture.files.iter().map(|file| file.extents.len()).sum();
         prop_assert!(report.bytes_read - report.weight_bytes < 8192 * extents as u64 + 1);
         prop_assert_eq!(report.resubmitted, 0);
+        prop_assert_eq!(report.verified.map(|verified| verified.bytes), Some(copied));
     });
+}
+
+const PLAIN: Shape = Shape { gap: 0, rows: 40, row: 1000, element: 1, axis: Axis::Replicated };
+
+const MIXED: [Shape; 4] = [
+    Shape { gap: 3, rows: 31, row: 97, element: 1, axis: Axis::Columns },
+    Shape { gap: 0, rows: 0, row: 5, element: 4, axis: Axis::Rows },
+    Shape { gap: 0, rows: 40, row: 100, element: 4, axis: Axis::Rows },
+    Shape { gap: 0, rows: 7, row: 1000, element: 2, axis: Axis::Replicated },
+];
+
+#[test]
+fn a_byte_that_differs_on_one_gpu_is_found_wherever_it_is() {
+    let machine = Machine::new(4);
+    let fixture = Fixture::new(&[MIXED.to_vec(), MIXED.to_vec()], 100, 0, 4);
+    let arenas = machine.arenas(fixture.arena_bytes);
+    let references: Vec<_> = arenas.iter().collect();
+    let target = Target::Arenas { gpus: &machine.gpus, arenas: &references };
+    run(&fixture, target, &options(3, 2, ReaderChoice::Best), &Silent, Instant::now()).unwrap();
+    let files: Vec<_> = fixture.files.iter().map(|file| ShardFile::open(file).unwrap()).collect();
+    let verify = || super::verify(&fixture, &files, &machine.gpus, &references, 12288, &Silent);
+    assert_eq!(verify().unwrap().tensors, 8);
+    for (file, piece, rank) in [(0, 0, 3), (1, 0, 0), (0, 2, 1), (1, 3, 2)] {
+        let copy = fixture.copies[file][piece].iter().find(|copy| copy.rank == rank).unwrap();
+        // The last byte of the last row.
+        let last = copy.rows - 1;
+        let source = copy.source + last * copy.source_pitch + copy.row_bytes - 1;
+        let arena = copy.destination + last * copy.destination_pitch + copy.row_bytes - 1;
+        let at = driver::address::GpuVa::new(arenas[rank].va().get() + arena);
+        let mut transfers = Transfers::new(&machine.gpus[rank]).unwrap();
+        let mut byte = [0];
+        transfers.read(at, &mut byte).unwrap();
+        transfers.write(at, &[!byte[0]]).unwrap();
+        match verify().unwrap_err() {
+            LoadError::Verify { tensor, rank: found_rank, offset, arena: found_arena, expected, found, .. } => {
+                assert_eq!(tensor, fixture.name(file, piece));
+                assert_eq!((found_rank, offset, found_arena), (rank, source, arena));
+                assert_eq!((expected, found), (byte[0], !byte[0]));
+            }
+            other => panic!("{other}"),
+        }
+        transfers.write(at, &byte).unwrap();
+    }
+    verify().unwrap();
+}
+
+#[test]
+fn a_manifest_is_written_once_and_then_tells_which_tensor_has_changed() {
+    let fixture = Fixture::new(&[MIXED.to_vec(), vec![PLAIN; 3]], 100, 0, 2);
+    let path = fixture.folder.path().join("sums");
+    let load = |block, depth| {
+        let options = Options { checksums: Some(path.clone()), ..options(block, depth, ReaderChoice::Pread) };
+        run(&fixture, Target::Nowhere { ranks: 2 }, &options, &Silent, Instant::now())
+    };
+    assert_eq!(load(2, 3).unwrap().manifest, Some(super::Manifest::Written));
+    let manifest = fs::read_to_string(&path).unwrap();
+    for (file, plan) in fixture.files.iter().enumerate() {
+        let bytes = fs::read(&plan.path).unwrap();
+        for (piece, range) in plan.pieces.iter().enumerate() {
+            let digest = xxhash_rust::xxh3::xxh3_128(&bytes[range.start as usize..range.end as usize]);
+            let line = format!("{digest:032x} {} {}\n", range.end - range.start, fixture.name(file, piece));
+            assert!(manifest.contains(&line), "{line} is not in {manifest}");
+        }
+    }
+    assert_eq!(load(5, 1).unwrap().manifest, Some(super::Manifest::Compared { tensors: 7 }));
+
+    let mut bytes = fs::read(&fixture.files[1].path).unwrap();
+    bytes[fixture.files[1].pieces[1].start as usize] ^= 1;
+    fs::write(&fixture.files[1].path, bytes).unwrap();
+    let error = load(5, 1).unwrap_err().to_string();
+    assert!(error.contains("tensor 1 of 1") && error.contains("download this shard again"), "{error}");
+
+    fs::write(&path, format!("{manifest}{:032x} 1 something else\n", 1)).unwrap();
+    assert!(matches!(load(5, 1), Err(LoadError::Checksum { .. })));
 }
 
 /// A reader that gives what a tired kernel gives: reads cut short, interrupted, refused for now, and out of order.
@@ -295,6 +374,7 @@ fn read_with(fixture: &Fixture, reader: &mut dyn Reader, progress: &dyn Progress
         ranks: fixture.ranks,
         block: 8192,
         depth: 5,
+        checksums: None,
     };
     Pipeline::new(parts).run().map(|counts| counts.weight_bytes)
 }
@@ -324,6 +404,7 @@ fn reads_cut_short_interrupted_refused_and_out_of_order_still_bring_every_byte()
             ranks: 2,
             block: 8192,
             depth: 5,
+            checksums: None,
         };
         let counts = Pipeline::new(parts).run().unwrap();
         prop_assert_eq!(counts.weight_bytes, fixture.bytes());
@@ -331,8 +412,6 @@ fn reads_cut_short_interrupted_refused_and_out_of_order_still_bring_every_byte()
         prop_assert_eq!(machine.read_back(&arenas, fixture.arena_bytes), fixture.expected());
     });
 }
-
-const PLAIN: Shape = Shape { gap: 0, rows: 40, row: 1000, element: 1, axis: Axis::Replicated };
 
 /// Fails its third read.
 struct Failing {

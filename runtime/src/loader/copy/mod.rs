@@ -3,11 +3,20 @@
 mod rows;
 mod sdma;
 
+use std::time::{Duration, Instant};
+
 use model::layout::WeightCopy;
 
-use super::LoadError;
+use super::{LoadError, Progress};
 pub(crate) use rows::Rows;
 pub(crate) use sdma::SdmaCopier;
+
+/// Pause between looks at copies that are waited for: a block takes longer than this on any disk.
+pub(crate) const POLL: Duration = Duration::from_micros(100);
+/// Longest time without a look at whether to stop, and for faults.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+/// Copies of which none has ended for this long are stuck.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Copies that were started together: for each rank, how far its queue must get. Zero is no work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +33,27 @@ pub(crate) trait Copier {
 
     /// Looks for faults. Called now and then while copies are waited for.
     fn check(&self) -> Result<(), LoadError>;
+
+    /// Waits until the ticket is done.
+    fn wait(&self, ticket: &Ticket, progress: &dyn Progress) -> Result<(), LoadError> {
+        let start = Instant::now();
+        let mut looked = start;
+        while !self.is_done(ticket) {
+            std::thread::sleep(POLL);
+            if looked.elapsed() < LOOK {
+                continue;
+            }
+            looked = Instant::now();
+            self.check()?;
+            if progress.is_cancelled() {
+                return Err(LoadError::Interrupted);
+            }
+            if start.elapsed() > LIMIT {
+                return self.demand(ticket);
+            }
+        }
+        Ok(())
+    }
 
     /// Fails unless the ticket is done, with all that is known about why.
     fn demand(&self, ticket: &Ticket) -> Result<(), LoadError>;

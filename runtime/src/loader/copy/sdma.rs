@@ -91,18 +91,33 @@ impl<'a> SdmaCopier<'a> {
     }
 }
 
-impl Copier for SdmaCopier<'_> {
-    fn start(&mut self, slot: u64, base: u64, copies: &[WeightCopy]) -> Result<Ticket, LoadError> {
+impl SdmaCopier<'_> {
+    /// Brings back to the staging memory what [`Copier::start`] has brought to the arenas: each rank's bytes to
+    /// `slot(rank)` bytes into it, at the distances they have in the file.
+    pub(crate) fn fetch(
+        &mut self,
+        slot: impl Fn(usize) -> u64,
+        base: u64,
+        copies: &[WeightCopy],
+    ) -> Result<Ticket, LoadError> {
+        self.begin(copies, |copy, staging, arena| Rows {
+            src: arena + copy.destination,
+            src_pitch: copy.destination_pitch,
+            dst: staging + slot(copy.rank) + (copy.source - base),
+            dst_pitch: copy.source_pitch,
+            rows: copy.rows,
+            row_bytes: copy.row_bytes,
+        })
+    }
+
+    fn begin(
+        &mut self,
+        copies: &[WeightCopy],
+        rows: impl Fn(&WeightCopy, u64, u64) -> Rows,
+    ) -> Result<Ticket, LoadError> {
         let mut reached = vec![0; self.ranks.len()];
         for copy in copies {
-            let rows = Rows {
-                src: self.staging.get() + slot + (copy.source - base),
-                src_pitch: copy.source_pitch,
-                dst: self.arenas[copy.rank].va().get() + copy.destination,
-                dst_pitch: copy.destination_pitch,
-                rows: copy.rows,
-                row_bytes: copy.row_bytes,
-            };
+            let rows = rows(copy, self.staging.get(), self.arenas[copy.rank].va().get());
             self.ranks[copy.rank].add(&rows, self.progress)?;
             reached[copy.rank] = u64::MAX;
         }
@@ -110,6 +125,19 @@ impl Copier for SdmaCopier<'_> {
             *reached = rank.finish(self.progress)?;
         }
         Ok(Ticket(reached))
+    }
+}
+
+impl Copier for SdmaCopier<'_> {
+    fn start(&mut self, slot: u64, base: u64, copies: &[WeightCopy]) -> Result<Ticket, LoadError> {
+        self.begin(copies, |copy, staging, arena| Rows {
+            src: staging + slot + (copy.source - base),
+            src_pitch: copy.source_pitch,
+            dst: arena + copy.destination,
+            dst_pitch: copy.destination_pitch,
+            rows: copy.rows,
+            row_bytes: copy.row_bytes,
+        })
     }
 
     fn is_done(&self, ticket: &Ticket) -> bool {
