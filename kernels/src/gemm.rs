@@ -6,8 +6,15 @@ use crate::arguments::arguments;
 use crate::limits::MAX_SEGMENTS;
 use crate::{GpuVa, Kernel, Launch, kernels};
 
-/// Rows of a weight matrix that one workgroup computes.
-const ROWS: u32 = 16;
+/// Sums longer than this are divided between the waves of a workgroup.
+const LONG: u32 = 512;
+
+/// Rows that a workgroup computes for sums over `depth` values: its four waves share the sums of 16, or each has 16 of its
+/// own. The kernels go by the same rule (`gemm_group_rows` in gemm.h).
+pub(crate) fn group_rows(depth: u32) -> u32 {
+    if depth > LONG { 16 } else { 64 }
+}
+
 /// Tokens of a workgroup in the small and in the large form.
 const FEW_TOKENS: u32 = 16;
 const MANY_TOKENS: u32 = 128;
@@ -186,8 +193,8 @@ impl Launch for Gemm {
 
     fn workgroups(&self) -> [u32; 3] {
         let tokens = if self.tokens <= FEW_TOKENS { FEW_TOKENS } else { MANY_TOKENS };
-        let outputs = &self.segments[..self.segment_count as usize];
-        [outputs.iter().map(|segment| segment.rows.div_ceil(ROWS)).sum(), self.tokens.div_ceil(tokens), 1]
+        let groups = |segment: &Segment| segment.rows.div_ceil(group_rows(self.depth.max(segment.depth2)));
+        [self.segments[..self.segment_count as usize].iter().map(groups).sum(), self.tokens.div_ceil(tokens), 1]
     }
 }
 
@@ -195,29 +202,34 @@ impl Launch for Gemm {
 mod tests {
     use super::*;
 
-    fn launch(tokens: u32, rows: &[u32]) -> Gemm {
+    fn launch(tokens: u32, depth: u32, rows: &[u32]) -> Gemm {
         let y = Output { address: GpuVa(4096), pitch: 64, precision: Precision::Bf16 };
         let outputs: Vec<_> =
-            rows.iter().map(|&rows| Segment::plain(Matrix { address: GpuVa(64), rows, pitch: 512 }, y)).collect();
-        let x = Input { address: GpuVa(256), pitch: 512, depth: 256 };
+            rows.iter().map(|&rows| Segment::plain(Matrix { address: GpuVa(64), rows, pitch: depth * 2 }, y)).collect();
+        let x = Input { address: GpuVa(256), pitch: depth * 2, depth };
         Gemm::new(GpuVa(0), x, &outputs, SituBetas { gate: 4.0, linear: 25.0 }, tokens)
     }
 
     #[test]
-    fn each_output_has_workgroups_of_its_own_for_16_rows_each() {
-        assert_eq!(launch(1, &[1536, 128, 12]).workgroups(), [96 + 8 + 1, 1, 1]);
+    fn each_output_has_workgroups_of_its_own() {
+        assert_eq!(launch(1, 7168, &[1536, 128, 12]).workgroups(), [96 + 8 + 1, 1, 1]);
+    }
+
+    #[test]
+    fn short_sums_are_not_divided() {
+        assert_eq!(launch(1, 256, &[1536, 128, 12]).workgroups(), [24 + 2 + 1, 1, 1]);
     }
 
     #[test]
     fn sixteen_tokens_take_the_small_form_and_more_take_the_large_one() {
-        assert_eq!(launch(16, &[16]).kernel().name, "gemm_16");
-        assert_eq!(launch(17, &[16]).kernel().name, "gemm_128");
-        assert_eq!(launch(2048, &[16]).workgroups(), [1, 16, 1]);
+        assert_eq!(launch(16, 256, &[16]).kernel().name, "gemm_16");
+        assert_eq!(launch(17, 256, &[16]).kernel().name, "gemm_128");
+        assert_eq!(launch(2048, 256, &[16]).workgroups(), [1, 16, 1]);
     }
 
     #[test]
     #[should_panic(expected = "7 outputs")]
     fn more_outputs_than_the_arguments_hold_are_refused() {
-        launch(1, &[16; 7]);
+        launch(1, 256, &[16; 7]);
     }
 }

@@ -4,6 +4,7 @@
 //! weighted sum over a token's experts is part of [`crate::collective::AllReduce`].
 
 use crate::arguments::arguments;
+use crate::gemm::group_rows;
 use crate::{GpuVa, Kernel, Launch, kernels};
 
 /// Assignments of a tile of [`MoeGroup`]: most tokens for which an expert's weights are read once.
@@ -205,7 +206,7 @@ impl Launch for MoeUp {
     }
 
     fn workgroups(&self) -> [u32; 3] {
-        [self.columns.div_ceil(16), self.max_tiles, 1]
+        [self.columns.div_ceil(group_rows(self.depth)), self.max_tiles, 1]
     }
 }
 

@@ -1,7 +1,7 @@
 //! Multi-head latent attention.
 
 use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaValue};
-use kernels::{ErrorWord, Failure, GpuVa, Step};
+use kernels::{ErrorWord, Failure, Step};
 
 use crate::support::{Bf16, Gpus, Job, Random, Rows, assert_rows_close, rms_norm, sigmoid, widened};
 
@@ -148,9 +148,9 @@ fn check(gpus: &Gpus, case: Case) {
     let sums = gpus.fresh(0, MlaAttention::sums_bytes(n, h, s) as usize);
     let out = gpus.fresh(0, tokens * heads * VALUE * 2);
     let step = Step { position: position as u32, count: tokens as u32, ..Step::default() };
-    let step: GpuVa = gpus.upload(0, &[step]).va();
+    let step = gpus.upload(0, &[step]);
     let absorb = MlaAbsorb {
-        step,
+        step: step.va(),
         q: q_va.va(),
         key_weight: key_va.va(),
         out: absorbed.va(),
@@ -160,7 +160,7 @@ fn check(gpus: &Gpus, case: Case) {
         reserved: 0,
     };
     let attend = MlaAttention {
-        step,
+        step: step.va(),
         query: absorbed.va(),
         cache: cache_va.va(),
         partial: partial.va(),
@@ -171,7 +171,7 @@ fn check(gpus: &Gpus, case: Case) {
         tokens: n,
     };
     let values = MlaValue {
-        step,
+        step: step.va(),
         partial: partial.va(),
         sums: sums.va(),
         value_weight: value_va.va(),

@@ -1,16 +1,23 @@
 // Tiles of Y[token][row] = sum over k of X[token][k] W[row][k], BF16 in, FP32 out.
 //
-// A workgroup of four waves computes 16 rows of W for up to 16 or 128 tokens. W is the A operand of the MFMA and X the
-// B operand, so each lane ends with four neighbouring rows of one token and stores them together. The waves share k: a
-// wave takes every fourth step of 64, and the four partial sums meet in LDS, added in wave order. So 1,536 rows already
-// give 96 workgroups, and each weight is read once for all tokens of the workgroup.
+// A wave computes 16 rows of W for up to 16 or 128 tokens, so each weight is read once for that many. W is the A
+// operand of the MFMA and X the B operand: each lane ends with four neighbouring rows of one token and stores them
+// together.
+//
+// Where k is long, the four waves of a workgroup share it: each takes every fourth step of 64, and the partial sums
+// meet in LDS, added in wave order. So 1,536 rows already give 96 workgroups. Where k is short, each wave has rows of
+// its own.
 #pragma once
 #include "mfma.h"
 
-constexpr u32 GEMM_WAVES = 4, GEMM_ROWS = MFMA_ROWS;
-constexpr u32 GEMM_TILES = 8; // most token tiles of a workgroup
+constexpr u32 GEMM_WAVES = 4, GEMM_ROWS = MFMA_ROWS; // rows of a wave
+constexpr u32 GEMM_TILES = 8;                        // most token tiles of a wave
 // In one step a lane takes 16 neighbouring k, for two MFMAs: four lanes then read a whole 128-byte line of a row.
 constexpr u32 GEMM_STEP = 64;
+
+// Rows of a workgroup for sums over `depth` values: its waves share the sums of 16, or each has 16 of its own. The grid
+// is made by the same rule (`group_rows` in gemm.rs).
+INLINE u32 gemm_group_rows(u32 depth) { return depth > 512 ? GEMM_ROWS : GEMM_WAVES * GEMM_ROWS; }
 
 struct gemm_product {
   bytes w, x;
@@ -19,11 +26,10 @@ struct gemm_product {
   u32 rows, tokens;     // how many of each there are
 };
 
-// LDS where the waves' sums meet: GEMM_SCRATCH(tiles) entries.
-typedef LDS f32x4 *gemm_scratch;
-#define GEMM_SCRATCH(tiles) (GEMM_WAVES * (tiles) * WAVE)
-// Token tiles that one wave finishes.
-#define GEMM_TOTALS(tiles) (((tiles) + GEMM_WAVES - 1) / GEMM_WAVES)
+// Which of the steps of k a wave takes.
+struct gemm_share {
+  u32 first, stride;
+};
 
 // Whether rows can be read 16 bytes at a time: not so where the pitch of an inner-axis shard is a multiple of 4 only.
 INLINE bool gemm_aligned(struct gemm_product p) {
@@ -63,39 +69,48 @@ INLINE void gemm_step(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u3
   }
 }
 
-INLINE void gemm_steps(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u32 token0, bool aligned) {
-  u32 steps = p.depth / GEMM_STEP, wave = wave_id(), step = wave;
+INLINE void gemm_aligned_steps(f32x4 *acc, u32 tiles, struct gemm_product p, u32 row0, u32 token0,
+                               struct gemm_share share) {
+  u32 steps = p.depth / GEMM_STEP, step = share.first;
   // Decode waits for memory: four steps at once keep enough of it under way.
   constexpr u32 ahead = 4;
-  if (tiles == 1 && aligned)
-    for (; step + (ahead - 1) * GEMM_WAVES < steps; step += ahead * GEMM_WAVES)
+  if (tiles == 1)
+    for (; step + (ahead - 1) * share.stride < steps; step += ahead * share.stride)
 #pragma clang loop unroll(full)
-      for (u32 i = 0; i < ahead; i++) gemm_step(acc, tiles, p, row0, token0, step + i * GEMM_WAVES, aligned, true);
-  for (; step < steps; step += GEMM_WAVES) gemm_step(acc, tiles, p, row0, token0, step, aligned, true);
-  if (p.depth % GEMM_STEP != 0 && steps % GEMM_WAVES == wave)
-    gemm_step(acc, tiles, p, row0, token0, steps, aligned, false);
+      for (u32 i = 0; i < ahead; i++) gemm_step(acc, tiles, p, row0, token0, step + i * share.stride, true, true);
+  for (; step < steps; step += share.stride) gemm_step(acc, tiles, p, row0, token0, step, true, true);
+  if (step == steps && p.depth % GEMM_STEP != 0) gemm_step(acc, tiles, p, row0, token0, step, true, false);
 }
 
 // Adds this wave's share of the product to acc[0 .. tiles - 1]; `most` bounds tiles, and tiles above them may change
 // too.
-INLINE void gemm_accumulate(f32x4 *acc, u32 most, u32 tiles, struct gemm_product p, u32 row0, u32 token0) {
-  if (!gemm_aligned(p)) gemm_steps(acc, most, p, row0, token0, false);
-  else if (most > 2 && tiles <= 2) gemm_steps(acc, 2, p, row0, token0, true);
-  else if (most > 4 && tiles <= 4) gemm_steps(acc, 4, p, row0, token0, true);
-  else gemm_steps(acc, most, p, row0, token0, true);
+INLINE void gemm_accumulate(f32x4 *acc, u32 most, u32 tiles, struct gemm_product p, u32 row0, u32 token0,
+                            struct gemm_share share) {
+  if (!gemm_aligned(p))
+    for (u32 step = share.first; step * GEMM_STEP < p.depth; step += share.stride)
+      gemm_step(acc, most, p, row0, token0, step, false, false);
+  else if (most > 2 && tiles <= 2) gemm_aligned_steps(acc, 2, p, row0, token0, share);
+  else if (most > 4 && tiles <= 4) gemm_aligned_steps(acc, 4, p, row0, token0, share);
+  else gemm_aligned_steps(acc, most, p, row0, token0, share);
 }
 
-// Adds the four waves' sums. Wave w gets the totals of token tiles w and w + 4.
-INLINE void gemm_reduce(gemm_scratch scratch, f32x4 *acc, u32 most, u32 tiles, f32x4 *total) {
+// LDS where the waves' sums meet.
+typedef LDS f32x4 *gemm_scratch;
+#define GEMM_SCRATCH(tiles) (GEMM_WAVES * (tiles) * WAVE)
+// Token tiles of which one wave gets the total.
+#define GEMM_TOTALS(tiles) (((tiles) + GEMM_WAVES - 1) / GEMM_WAVES)
+
+// Adds the four waves' sums: acc[i] becomes the total of tile wave + 4 i.
+INLINE void gemm_reduce(gemm_scratch scratch, f32x4 *acc, u32 most, u32 tiles) {
   u32 wave = wave_id(), lane = lane_id();
   for (u32 tile = 0; tile < most; tile++)
     if (tile < tiles) scratch[(wave * most + tile) * WAVE + lane] = acc[tile];
   workgroup_barrier();
   for (u32 i = 0; i < GEMM_TOTALS(most); i++) {
     u32 tile = wave + i * GEMM_WAVES;
-    total[i] = 0;
-    if (tile < tiles)
-      for (u32 from = 0; from < GEMM_WAVES; from++) total[i] += scratch[(from * most + tile) * WAVE + lane];
+    if (tile >= tiles) continue;
+    acc[i] = 0;
+    for (u32 from = 0; from < GEMM_WAVES; from++) acc[i] += scratch[(from * most + tile) * WAVE + lane];
   }
   workgroup_barrier();
 }

@@ -63,6 +63,11 @@ impl Rows {
         self.values.chunks(self.width)
     }
 
+    /// All rows as one.
+    pub(crate) fn joined(self) -> Self {
+        Self { width: self.values.len(), ..self }
+    }
+
     /// `self weight'`.
     pub(crate) fn times(&self, weight: &Rows) -> Rows {
         let product = |x: &[f64], w: &[f64]| x.iter().zip(w).map(|(x, w)| x * w).sum();

@@ -10,11 +10,11 @@ use driver::address::Bytes;
 use driver::memory::{self, Access, Allocation};
 use driver::packets::Compare;
 use driver::packets::aql::Aql;
+use driver::program::{Dimensions, Program};
 use driver::queue::{AqlQueue, QueueOptions};
 use driver::signal::{Patience, Signal, SignalPool};
 use kernels::{GpuVa, Kernel, Launch};
-use kimi_hcq::platform::Platform;
-use kimi_hcq::program::{Dimensions, Program};
+use kimi_hcq::platform::{MOCK_VARIABLE, Platform};
 
 /// No test's launches take longer, however slow the host.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -63,7 +63,10 @@ pub(crate) struct Gpus {
 
 impl Gpus {
     pub(crate) fn new(count: usize) -> Self {
-        let platform = Platform::open_mock(mock::Config { gpus: count, ..mock::Config::default() }).unwrap();
+        // `MOCKKFD` may ask for another machine than the default one: other seeds, fewer XCCs.
+        let words = std::env::var(MOCK_VARIABLE).unwrap_or_default();
+        let config = mock::Config { gpus: count, ..mock::Config::parse(&words).unwrap() };
+        let platform = Platform::open_mock(config).unwrap();
         let nodes = platform.process.topology().unwrap().gpus;
         let open = |node| {
             let gpu = Gpu::open(&platform.process, node).unwrap();
