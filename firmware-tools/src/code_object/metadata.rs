@@ -265,8 +265,20 @@ fn check_target(root: &Map<'_>, target: Target) -> Result<(), MetadataError> {
     // Version 3 has no such key; its target is the ELF header alone.
     let Some(metadata) = root.find("amdhsa.target") else { return Ok(()) };
     let metadata = metadata.as_str().ok_or_else(|| root.missing("amdhsa.target", "text"))?;
-    let elf = format!("amdgcn-amd-amdhsa--{target}");
-    if metadata == elf { Ok(()) } else { Err(MetadataError::Target { metadata: metadata.into(), elf }) }
+    let id = target.to_string();
+    // Architecture, vendor, system, environment, processor. LLVM up to 22 writes `amdgcn-amd-amdhsa--gfx950`; LLVM 24, which
+    // Triton 3.9 builds with, `amdgpu9.50-amd-amdhsa-unknown-gfx950`.
+    let is_same = match metadata.splitn(5, '-').collect::<Vec<_>>()[..] {
+        [architecture, "amd", "amdhsa", "" | "unknown", named] => {
+            (architecture == "amdgcn" || architecture.starts_with("amdgpu")) && named == id
+        }
+        _ => false,
+    };
+    if is_same {
+        Ok(())
+    } else {
+        Err(MetadataError::Target { metadata: metadata.into(), elf: format!("amdgcn-amd-amdhsa--{id}") })
+    }
 }
 
 fn kernel_of(map: &Map<'_>) -> Result<KernelMetadata, MetadataError> {
@@ -416,9 +428,13 @@ mod tests {
     }
 
     fn note(kernel: Value) -> Vec<u8> {
+        note_for("amdgcn-amd-amdhsa--gfx950", kernel)
+    }
+
+    fn note_for(target: &str, kernel: Value) -> Vec<u8> {
         let root = map(vec![
             ("amdhsa.version", Value::Array(vec![1.into(), 2.into()])),
-            ("amdhsa.target", "amdgcn-amd-amdhsa--gfx950".into()),
+            ("amdhsa.target", target.into()),
             ("amdhsa.kernels", Value::Array(vec![kernel])),
         ]);
         let mut bytes = Vec::new();
@@ -448,6 +464,21 @@ mod tests {
         assert_eq!(read[3], ValueKind::Other("hidden_from_the_future".into()));
         assert_eq!(read.iter().map(ValueKind::is_hidden).collect::<Vec<_>>(), [false, false, true, true]);
         assert_eq!(read.iter().map(ValueKind::text).collect::<Vec<_>>(), kinds);
+    }
+
+    #[test]
+    fn the_target_is_read_as_old_and_new_compilers_write_it() {
+        let read = |target| parse(&note_for(target, kernel(|_| {})), TARGET).is_ok();
+        for target in
+            ["amdgcn-amd-amdhsa--gfx950", "amdgcn-amd-amdhsa-unknown-gfx950", "amdgpu9.50-amd-amdhsa-unknown-gfx950"]
+        {
+            assert!(read(target), "{target}");
+        }
+        for target in
+            ["amdgcn-amd-amdhsa--gfx942", "amdgcn-amd-amdpal--gfx950", "nvptx64-amd-amdhsa--gfx950", "gfx950", ""]
+        {
+            assert!(!read(target), "{target}");
+        }
     }
 
     #[test]

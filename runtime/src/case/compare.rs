@@ -15,6 +15,10 @@ pub enum ElementType {
     Float(usize),
     /// bfloat16.
     Bfloat16,
+    /// OCP E4M3: no infinities, NaN is all ones.
+    Float8E4m3,
+    /// OCP E5M2.
+    Float8E5m2,
 }
 
 impl FromStr for ElementType {
@@ -36,6 +40,8 @@ impl FromStr for ElementType {
             "f4" | "float32" => Self::Float(4),
             "f8" | "float64" => Self::Float(8),
             "bfloat16" | "bf16" => Self::Bfloat16,
+            "float8_e4m3fn" => Self::Float8E4m3,
+            "float8_e5m2" => Self::Float8E5m2,
             _ => return Err(format!("dtype `{text}` is not known")),
         })
     }
@@ -48,6 +54,7 @@ impl ElementType {
         match self {
             Self::Unsigned(bytes) | Self::Signed(bytes) | Self::Float(bytes) => bytes,
             Self::Bfloat16 => 2,
+            Self::Float8E4m3 | Self::Float8E5m2 => 1,
         }
     }
 
@@ -67,12 +74,25 @@ impl ElementType {
             Self::Float(4) => f64::from(f32::from_bits(bits as u32)),
             Self::Float(_) => f64::from_bits(bits),
             Self::Bfloat16 => half::bf16::from_bits(bits as u16).to_f64(),
+            Self::Float8E4m3 => e4m3(bits as u8),
+            // The upper half of a binary16.
+            Self::Float8E5m2 => half::f16::from_bits((bits as u16) << 8).to_f64(),
         }
     }
 
     fn is_float(self) -> bool {
-        matches!(self, Self::Float(_) | Self::Bfloat16)
+        !matches!(self, Self::Unsigned(_) | Self::Signed(_))
     }
+}
+
+fn e4m3(bits: u8) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 3 & 15), f64::from(bits & 7) / 8.0);
+    let magnitude = match (exponent, bits & 7) {
+        (15, 7) => f64::NAN,
+        (0, _) => fraction * 2f64.powi(-6),
+        _ => (1.0 + fraction) * 2f64.powi(exponent - 7),
+    };
+    if bits & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
 /// The first element that is out of tolerance.
@@ -196,6 +216,16 @@ mod tests {
             Tolerance::Abs(0.0),
         );
         assert_eq!(result.differing, 0);
+    }
+
+    #[test]
+    fn bytes_that_are_floats_are_compared_by_value() {
+        let values =
+            |kind: ElementType, bytes: &[u8]| -> Vec<f64> { (0..bytes.len()).map(|i| kind.value(bytes, i)).collect() };
+        let e4m3 = values(ElementType::Float8E4m3, &[0x38, 0xb8, 0x01, 0x7e, 0x08]);
+        assert_eq!(e4m3, [1.0, -1.0, 2f64.powi(-9), 448.0, 2f64.powi(-6)]);
+        assert!(values(ElementType::Float8E4m3, &[0x7f])[0].is_nan());
+        assert_eq!(values(ElementType::Float8E5m2, &[0x3c, 0xfc, 0x01]), [1.0, f64::NEG_INFINITY, 2f64.powi(-16)]);
     }
 
     #[test]
