@@ -123,3 +123,79 @@ fn a_folder_without_a_case_is_refused_with_exit_code_2() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("case.json"));
 }
+
+#[test]
+fn a_trace_prints_each_instruction_of_a_wave_with_what_it_changed() {
+    let text = exec(&["--trace=1.0"], &cases().join("vadd"));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    for part in ["+0x0  ", "v_add_f32", "s_endpgm", "exec_lo = ", "0-63: "] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    let report = json(&exec(&["--json", "--trace"], &cases().join("vadd")));
+    let instructions = report["trace"]["instructions"].as_array().unwrap();
+    assert_eq!(instructions[0]["offset"], 0);
+    let sum = instructions.iter().find(|traced| traced["text"].as_str().unwrap().starts_with("v_add_f32")).unwrap();
+    let lanes = sum["changes"][0]["lanes"].as_array().unwrap();
+    let expected = std::fs::read(cases().join("vadd/expect_c.bin")).unwrap();
+    for pair in lanes {
+        let (lane, bits) = (pair[0].as_u64().unwrap() as usize, pair[1].as_u64().unwrap() as u32);
+        assert_eq!(bits.to_le_bytes(), expected[4 * lane..][..4], "lane {lane}");
+    }
+}
+
+#[test]
+fn a_wave_that_the_launch_does_not_have_is_said_to_be_missing() {
+    let output = exec(&["--trace=99999.0"], &cases().join("vadd"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("no such wave"), "{output:?}");
+    assert_eq!(exec(&["--trace=first"], &cases().join("vadd")).status.code(), Some(2));
+}
+
+#[test]
+fn a_profile_counts_traffic_conflicts_and_occupancy_by_basic_block() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mock/examples/histogram");
+    let report = json(&exec(&["--json", "--profile"], &folder));
+    let kernel = &report["profile"]["kernels"][0];
+    let blocks = kernel["blocks"].as_array().unwrap();
+    let sum = |field: &dyn Fn(&serde_json::Value) -> u64| blocks.iter().map(field).sum::<u64>();
+    let executed = sum(&|block| block["units"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum());
+    assert_eq!(executed, report["wave_instructions"].as_u64().unwrap());
+    assert!(sum(&|block| block["lds"]["conflicts"].as_u64().unwrap()) > 0, "values that are equal meet in one bin");
+    for traffic in ["loaded", "stored"] {
+        let (moved, needed) =
+            (sum(&|b| b[traffic]["moved"].as_u64().unwrap()), sum(&|b| b[traffic]["needed"].as_u64().unwrap()));
+        assert!(moved >= needed && needed > 0, "{traffic}: {moved} moved, {needed} needed");
+    }
+    assert!((1..=8).contains(&kernel["occupancy"]["waves_per_simd"].as_u64().unwrap()));
+    let text = exec(&["--profile"], &folder);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    for part in ["occupancy: ", "conflicts", "lanes on", "LDS cycles", "global"] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+}
+
+#[test]
+fn a_fidelity_report_sets_apart_what_is_modelled() {
+    let report = json(&exec(&["--json", "--fidelity"], &cases().join("mfma_bf16")));
+    let count = |list: &str| -> u64 {
+        let judged = report["fidelity"][list].as_array().unwrap();
+        judged.iter().map(|judged| judged["count"].as_u64().unwrap()).sum()
+    };
+    assert!(count("modelled") > 0, "matrix instructions are");
+    assert_eq!(count("unsupported"), 0);
+    let all = ["exact", "within_bound", "modelled"].into_iter().map(count).sum::<u64>();
+    assert_eq!(all, report["wave_instructions"].as_u64().unwrap());
+    let text = exec(&["--fidelity"], &cases().join("mfma_bf16"));
+    assert!(String::from_utf8_lossy(&text.stdout).contains("order and width of accumulation"), "{text:?}");
+}
+
+#[test]
+fn a_kernel_that_faults_is_traced_up_to_the_fault() {
+    let folder = vadd();
+    change_case(folder.path(), |case| {
+        case["kernargs"][0] = serde_json::json!({ "arg": "a", "offset": 0, "size": 8, "kind": "null_pointer" });
+    });
+    let report = json(&exec(&["--json", "--trace", "--fidelity"], folder.path()));
+    let last = report["trace"]["instructions"].as_array().unwrap().last().unwrap();
+    assert!(last["text"].as_str().unwrap().starts_with("global_load_dword"), "{last}");
+    assert!(report["fidelity"]["exact"].as_array().unwrap().len() > 1);
+}

@@ -3,6 +3,7 @@
 use std::num::ParseIntError;
 
 use crate::exec::MfmaOrder;
+use crate::inspect::Inspect;
 
 /// The machine to emulate, from the words of `MOCKKFD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Config {
     pub mfma: MfmaOrder,
     /// Consume packets and write signals, but execute no wave (`null`).
     pub null: bool,
+    /// What to record for [`Mock::inspection`](crate::Mock::inspection); no word asks for it.
+    pub inspect: Inspect,
 }
 
 /// Words of `MOCKKFD` that make no sense.
@@ -61,6 +64,7 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, Into::into),
             mfma: MfmaOrder::default(),
             null: false,
+            inspect: Inspect::default(),
         }
     }
 }

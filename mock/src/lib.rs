@@ -11,6 +11,7 @@ mod config;
 mod cp;
 mod doorbell;
 mod exec;
+pub mod inspect;
 mod kfd;
 pub mod launch;
 pub mod listing;
@@ -25,7 +26,7 @@ mod wave;
 mod workgroup;
 
 pub use config::{Config, ConfigError};
-pub use exec::{HostLevel, MfmaOrder, WaveFault};
+pub use exec::{Fidelity, HostLevel, MfmaOrder, WaveFault, fidelity};
 pub use kfd::Mock;
 pub use machine::Counters;
 pub use memory::{MemoryFault, MemoryFaultReason};

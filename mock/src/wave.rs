@@ -195,3 +195,10 @@ pub(crate) struct Wave {
     /// Instructions executed so far.
     pub executed: u64,
 }
+
+impl Wave {
+    /// EXEC: the lanes that are on.
+    pub(crate) fn exec(&self) -> u64 {
+        u64::from(self.sgprs[sreg::EXEC_LO]) | u64::from(self.sgprs[sreg::EXEC_LO + 1]) << 32
+    }
+}

@@ -31,6 +31,19 @@ impl Platform {
         }
     }
 
+    /// Opens the emulated machine that `MOCKKFD` describes, and records what `inspect` asks for.
+    ///
+    /// # Errors
+    /// `MOCKKFD` is not set or is refused.
+    #[cfg(feature = "mock")]
+    pub fn open_inspected(inspect: mock::inspect::Inspect) -> Result<Self, Failure> {
+        let words = std::env::var(MOCK_VARIABLE).map_err(|_| {
+            Failure::Input(format!("only an emulated machine can be looked into; set {MOCK_VARIABLE}=1"))
+        })?;
+        let config = mock::Config::parse(&words).map_err(Failure::input)?;
+        Self::open_mock(mock::Config { inspect, ..config })
+    }
+
     #[cfg(feature = "mock")]
     fn open_mock_named(words: &str) -> Result<Self, Failure> {
         Self::open_mock(mock::Config::parse(words).map_err(Failure::input)?)

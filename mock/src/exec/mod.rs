@@ -4,8 +4,11 @@
 //! before run time. [`run`] walks pre-decoded code and calls the handlers; each works on all 64 lanes of one wave.
 
 mod control;
+#[cfg(test)]
+mod coverage;
 mod dpp;
 mod element;
+mod fidelity;
 mod formats;
 mod lanes;
 mod level;
@@ -15,6 +18,8 @@ mod modifiers;
 mod observed;
 mod outside;
 mod real;
+#[cfg(test)]
+mod robustness;
 mod scalar;
 mod softfloat;
 mod special_modes;
@@ -28,6 +33,8 @@ use crate::wave::{Vreg, Wave, sreg};
 use crate::workgroup::Lds;
 use modifiers::Modified;
 
+pub(crate) use control::branch_target;
+pub use fidelity::{Fidelity, fidelity};
 pub(crate) use level::Handler;
 pub use level::HostLevel;
 pub use matrix::MfmaOrder;

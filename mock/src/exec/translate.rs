@@ -188,7 +188,7 @@ pub(crate) fn translate(inst: &Inst, address: u64, limits: RegisterLimits, level
     }
 }
 
-fn families<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
+pub(super) fn families<L: Level>(b: &Builder<'_>) -> Result<Micro, Unsupported> {
     match b.info.class {
         Class::Branch | Class::Control | Class::Message | Class::Debug => control::translate(b),
         Class::Salu => scalar::translate(b),

@@ -25,6 +25,7 @@ use driver::kfd::{Arguments, Command};
 use driver::system::{Backing, Fd, MapRequest, Protection, System};
 
 use crate::config::Config;
+use crate::inspect::{Inspection, Recorders};
 use crate::machine::{Counters, Machine};
 use crate::memory::host::{SharedPage, map_anonymous};
 use crate::observe::Observers;
@@ -70,6 +71,7 @@ pub struct Mock {
     machine: Machine,
     process: Mutex<Process>,
     doorbells: Vec<SharedPage>,
+    recorders: Recorders,
 }
 
 impl Mock {
@@ -78,14 +80,11 @@ impl Mock {
     /// # Errors
     /// Doorbell pages can't be made.
     pub fn start(config: Config) -> io::Result<Self> {
-        Self::start_observed(config, Observers::default())
-    }
-
-    /// [`Self::start`], with observers.
-    pub(crate) fn start_observed(config: Config, observers: Observers) -> io::Result<Self> {
+        let recorders = Recorders::new(&config.inspect);
+        let observers = Observers::new(recorders.observers());
         let doorbells =
             (0..config.gpus).map(|_| SharedPage::new(DOORBELL_SLICE as usize)).collect::<io::Result<_>>()?;
-        Ok(Self { machine: Machine::start(config, observers), process: Mutex::default(), doorbells })
+        Ok(Self { machine: Machine::start(config, observers), process: Mutex::default(), doorbells, recorders })
     }
 
     /// What the machine is.
@@ -98,6 +97,12 @@ impl Mock {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.machine.shared.counters
+    }
+
+    /// What it has recorded of the workgroups that have ended.
+    #[must_use]
+    pub fn inspection(&self) -> Inspection {
+        self.recorders.inspection()
     }
 
     /// Host memory that device memory takes: what of it has been touched so far, in whole pages.

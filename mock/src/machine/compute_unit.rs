@@ -5,11 +5,11 @@
 use super::launch::{LDS_GRANULE, LaunchShape};
 
 /// SIMDs of a compute unit.
-const SIMDS: usize = 4;
+pub(crate) const SIMDS: usize = 4;
 /// Wave slots of a SIMD (KFD topology `max_waves_per_simd` of gfx950).
-const WAVES_PER_SIMD: u32 = 8;
+pub(crate) const WAVES_PER_SIMD: u32 = 8;
 /// Vector registers of a SIMD lane, both kinds together.
-const VGPRS_PER_SIMD: u32 = 512;
+pub(crate) const VGPRS_PER_SIMD: u32 = 512;
 /// LDS bytes of a compute unit (160 KiB on gfx950).
 pub(crate) const LDS_BYTES: u32 = 160 * 1024;
 
@@ -82,23 +82,27 @@ impl ComputeUnit {
     }
 }
 
+/// How many such workgroups an empty compute unit holds.
+pub(crate) fn workgroups(needs: Needs) -> u32 {
+    let (mut unit, mut count) = (ComputeUnit::default(), 0);
+    while needs.waves > 0 && unit.admit(needs, (count * needs.waves) as usize % SIMDS) {
+        count += 1;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn admitted(needs: Needs) -> usize {
-        let mut cu = ComputeUnit::default();
-        (0..1000).take_while(|_| cu.admit(needs, 0)).count()
-    }
-
     #[test]
     fn the_scarcest_resource_decides() {
-        assert_eq!(admitted(Needs { waves: 4, vgprs: 32, lds: 0 }), 8, "wave slots");
-        assert_eq!(admitted(Needs { waves: 4, vgprs: 256, lds: 0 }), 2, "vector registers");
-        assert_eq!(admitted(Needs { waves: 1, vgprs: 8, lds: 80 * 1024 }), 2, "LDS");
-        assert_eq!(admitted(Needs { waves: 1, vgprs: 8, lds: LDS_BYTES + LDS_GRANULE }), 0, "too much LDS");
-        assert_eq!(admitted(Needs { waves: 16, vgprs: 136, lds: 0 }), 0, "four waves of 136 registers a SIMD");
-        assert_eq!(admitted(Needs { waves: 16, vgprs: 128, lds: 0 }), 1);
+        assert_eq!(workgroups(Needs { waves: 4, vgprs: 32, lds: 0 }), 8, "wave slots");
+        assert_eq!(workgroups(Needs { waves: 4, vgprs: 256, lds: 0 }), 2, "vector registers");
+        assert_eq!(workgroups(Needs { waves: 1, vgprs: 8, lds: 80 * 1024 }), 2, "LDS");
+        assert_eq!(workgroups(Needs { waves: 1, vgprs: 8, lds: LDS_BYTES + LDS_GRANULE }), 0, "too much LDS");
+        assert_eq!(workgroups(Needs { waves: 16, vgprs: 136, lds: 0 }), 0, "four waves of 136 registers a SIMD");
+        assert_eq!(workgroups(Needs { waves: 16, vgprs: 128, lds: 0 }), 1);
     }
 
     #[test]

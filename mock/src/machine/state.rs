@@ -161,6 +161,8 @@ impl State {
             }
             Turn::Fault(report) => {
                 self.gpus[workgroup.gpu][workgroup.placement.xcc as usize].release(&workgroup);
+                // Observers hear of its end before anybody hears of the fault.
+                drop(workgroup);
                 if alive {
                     self.fail(shared, id, GpuFault::Wave(report));
                 }

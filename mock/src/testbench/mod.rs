@@ -4,6 +4,7 @@
 //! skipped; with `CI` set in the environment it fails instead.
 
 mod assembler;
+mod record;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -166,6 +167,23 @@ impl Bench {
         level: HostLevel,
         observers: &mut [Box<dyn WorkgroupObserver>],
     ) -> Result<(), WaveFault> {
+        match self.run_bounded(code, level, observers, 1_000_000) {
+            Stop::Fault(fault) => Err(fault),
+            Stop::End => Ok(()),
+            stop => panic!("a test of an instruction does not end: {stop:?}"),
+        }
+    }
+
+    /// Runs `code` until it ends, faults, or has executed `budget` instructions in a turn.
+    pub(crate) fn run_bounded(
+        &mut self,
+        code: &[u32],
+        level: HostLevel,
+        observers: &mut [Box<dyn WorkgroupObserver>],
+        budget: u32,
+    ) -> Stop {
+        /// Code that yields for ever is given up after so many turns.
+        const TURNS: usize = 1000;
         let mut code = code.to_vec();
         let mut map = PageMap::default();
         for (start, memory, executable) in [(BUFFER, &mut self.buffer, false), (CODE, &mut code, true)] {
@@ -181,25 +199,25 @@ impl Bench {
         }
         let limits = RegisterLimits { arch: REGISTERS, acc: REGISTERS };
         let mut code = CodeCache::default().get(0, GpuVa::new(CODE), limits, &map, level);
+        record::executed(&code);
         self.wave.pc = 0;
-        loop {
-            let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, &self.outside, 1_000_000);
+        for _ in 0..TURNS {
+            let mut cx = Cx::new(&mut self.wave, &mut self.lds, View::new(&map), &code, &self.outside, budget);
             let stop = if observers.is_empty() { exec::run(&mut cx) } else { exec::run_observed(&mut cx, observers) };
             match stop {
-                Stop::End => return Ok(()),
                 Stop::Barrier | Stop::Yield => {}
-                Stop::Quantum => panic!("a test of an instruction does not end"),
                 Stop::Undecoded(address) => {
                     let mut extended = crate::code::Code::clone(&code);
                     self.wave.pc = extended.extend(address, &map, level);
                     code = Arc::new(extended);
                 }
-                Stop::Fault(fault) => return Err(fault),
+                stop @ (Stop::End | Stop::Quantum | Stop::Fault(_)) => return stop,
             }
         }
+        Stop::Yield
     }
 
-    fn snapshot(&self) -> State {
+    pub(crate) fn snapshot(&self) -> State {
         State {
             vgprs: self.wave.vgprs.iter().map(|register| register.0).collect(),
             sgprs: self.wave.sgprs,
@@ -228,8 +246,9 @@ struct Indifferent;
 
 impl WorkgroupObserver for Indifferent {}
 
+/// Everything that instructions can change.
 #[derive(PartialEq)]
-struct State {
+pub(crate) struct State {
     vgprs: Vec<[u32; LANES]>,
     sgprs: [u32; sreg::COUNT],
     scc: bool,

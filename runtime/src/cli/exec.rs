@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use mock::inspect::{Inspect, Inspection, WaveName};
 use mock::launch::Device;
 use serde::Serialize;
 
-use super::print_json;
+use super::{inspect, print_json};
 use crate::case::{self, Case, CaseOutcome};
 use crate::failure::Failure;
 use crate::platform::MOCK_VARIABLE;
@@ -20,6 +21,16 @@ pub(super) struct Arguments {
     /// Seconds after which a launch that has not completed is given up.
     #[arg(long, default_value_t = 600)]
     timeout: u64,
+    /// Print each instruction that one wave executed, with the registers it changed. The wave is given as
+    /// --trace=WORKGROUP.WAVE, workgroups numbered with x fastest; it is 0.0 if left out.
+    #[arg(long, value_name = "WORKGROUP.WAVE", num_args = 0..=1, require_equals = true, default_missing_value = "0.0")]
+    trace: Option<WaveName>,
+    /// Print counts by basic block: instructions by unit, memory traffic, LDS bank conflicts, lanes on; and the occupancy.
+    #[arg(long)]
+    profile: bool,
+    /// Print how sure the executed instructions' results are: exact, within a bound, modelled, unsupported.
+    #[arg(long)]
+    fidelity: bool,
 }
 
 #[derive(Serialize)]
@@ -31,15 +42,22 @@ struct Report<'a> {
     seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(flatten)]
+    inspection: Inspection,
 }
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     let case = Case::read(&arguments.case).map_err(Failure::input)?;
-    let mut device = Device::start(config()?).map_err(Failure::run)?;
+    let inspect = Inspect { trace: arguments.trace, profile: arguments.profile, fidelity: arguments.fidelity };
+    let mut device = Device::start(mock::Config { inspect, ..config()? }).map_err(Failure::run)?;
     let result = case::run(&case, &mut device, Duration::from_secs(arguments.timeout));
+    let inspection = device.mock().inspection();
+    if !json {
+        print!("{}", inspect::Text(&inspection));
+    }
     match result {
         Ok(outcome) => {
-            report(&case, &outcome, json)?;
+            report(&case, &outcome, inspection, json)?;
             Ok(ExitCode::from(u8::from(!outcome.is_match())))
         }
         Err(error) => {
@@ -51,6 +69,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                     wave_instructions: 0,
                     seconds: 0.0,
                     error: Some(error.to_string()),
+                    inspection,
                 })?;
             }
             Err(if error.is_refusal() { Failure::input(error) } else { Failure::run(error) })
@@ -66,7 +85,7 @@ fn config() -> Result<mock::Config, Failure> {
     }
 }
 
-fn report(case: &Case, outcome: &CaseOutcome, json: bool) -> Result<(), Failure> {
+fn report(case: &Case, outcome: &CaseOutcome, inspection: Inspection, json: bool) -> Result<(), Failure> {
     let seconds = outcome.launch.elapsed.as_secs_f64();
     if json {
         return print_json(&Report {
@@ -76,6 +95,7 @@ fn report(case: &Case, outcome: &CaseOutcome, json: bool) -> Result<(), Failure>
             wave_instructions: outcome.launch.wave_instructions,
             seconds,
             error: None,
+            inspection,
         });
     }
     let verdict = if outcome.is_match() { "matches" } else { "DIFFERS" };

@@ -10,6 +10,8 @@ mod disasm;
 #[cfg(feature = "mock")]
 mod exec;
 mod fixture;
+#[cfg(feature = "mock")]
+mod inspect;
 mod load;
 mod model;
 mod perplexity;

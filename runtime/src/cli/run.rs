@@ -38,6 +38,10 @@ pub(super) struct Arguments {
     /// How much it thinks.
     #[arg(long, value_enum)]
     effort: Option<EffortName>,
+    /// Say how sure the results of the executed instructions are. Only on an emulated machine, and slow.
+    #[cfg(feature = "mock")]
+    #[arg(long)]
+    fidelity: bool,
 }
 
 #[derive(clap::Args)]
@@ -83,6 +87,18 @@ struct Report<'a> {
     timings: Timings,
 }
 
+/// How sure the results are of all instructions executed since the machine started.
+#[cfg(feature = "mock")]
+fn report_fidelity(platform: &Platform, json: bool) -> Result<(), Failure> {
+    let Some(mock) = &platform.mock else { return Ok(()) };
+    let inspection = mock.inspection();
+    if json {
+        return print_json(&inspection);
+    }
+    eprint!("{}", super::inspect::Text(&inspection));
+    Ok(())
+}
+
 #[derive(Serialize)]
 struct Timings {
     prefill_seconds: f64,
@@ -113,7 +129,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         sampling: SamplingParams { temperature: arguments.temperature, seed: arguments.seed, top_k: 0, top_p: 1.0 },
         max_tokens: arguments.max_tokens.unwrap_or(usize::MAX),
     };
-    let platform = Platform::open()?;
+    let platform = arguments.platform()?;
     let (checkpoint, tokenizer) = arguments.model.open(&platform)?;
     let mut engine = arguments.model.start(&platform, &checkpoint, false)?;
     for question in &questions {
@@ -136,10 +152,28 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
             printer.finish(&answer, &timings)?;
         }
     }
+    #[cfg(feature = "mock")]
+    if arguments.fidelity {
+        report_fidelity(&platform, json)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 impl Arguments {
+    #[cfg(feature = "mock")]
+    fn platform(&self) -> Result<Platform, Failure> {
+        if self.fidelity {
+            Platform::open_inspected(mock::inspect::Inspect { fidelity: true, ..Default::default() })
+        } else {
+            Platform::open()
+        }
+    }
+
+    #[cfg(not(feature = "mock"))]
+    fn platform(&self) -> Result<Platform, Failure> {
+        Platform::open()
+    }
+
     fn questions(&self) -> Result<Vec<Question>, Failure> {
         let question = &self.question;
         if let Some(text) = &question.raw {

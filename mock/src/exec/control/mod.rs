@@ -12,7 +12,7 @@ use super::translate::{Builder, Unsupported};
 use super::{Cx, Handler, Micro, Src, SrcKind, Stop, WaveFault, scalar};
 
 /// Where a direct branch goes: SIMM16 dwords past the next instruction.
-pub(super) fn branch_target(inst: &Inst, address: u64) -> Option<u64> {
+pub(crate) fn branch_target(inst: &Inst, address: u64) -> Option<u64> {
     let direct = matches!(
         inst.op,
         Op::SBranch

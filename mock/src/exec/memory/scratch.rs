@@ -44,7 +44,8 @@ impl Space for Scratch {
             let own = unsafe { lane_offset(cx, m, lane) } + uniform;
             let on = exec >> lane & 1 == 1;
             misplaced |= on & (!(0..LIMIT).contains(&own) || own as usize % 4 + bytes.min(4) > 4);
-            offset.0[lane] = own as u32 / 4 * DWORD_STRIDE as u32 + lane as u32 * 4 + own as u32 % 4;
+            // Wraps where the offset is misplaced, which is not used then.
+            offset.0[lane] = (own as u32 / 4).wrapping_mul(DWORD_STRIDE as u32) + lane as u32 * 4 + own as u32 % 4;
         }
         cx.staging[0] = offset;
         (!misplaced).then_some(Plan { base: cx.w.scratch_base, offset: &cx.staging[0], mask: exec })

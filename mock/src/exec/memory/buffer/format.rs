@@ -137,7 +137,8 @@ fn signed_limit(width: u32) -> f64 {
 
 /// An unsigned float of 10 or 11 bits; negative numbers become zero.
 fn small_float(value: f64, width: u32) -> u32 {
-    let mantissa = width - 5;
+    // There are no floats of 2 bits: what the hardware stores for such a descriptor is not defined.
+    let Some(mantissa) = width.checked_sub(5) else { return 0 };
     let infinity = 0x1f << mantissa;
     if value.is_nan() {
         return infinity | 1 << (mantissa - 1);

@@ -2,7 +2,6 @@
 
 mod atomics;
 mod buffers;
-mod coverage;
 mod exact;
 mod formats;
 mod forms;
