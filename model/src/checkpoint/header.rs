@@ -17,12 +17,15 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::tensor::Dtype;
 
 /// Longest JSON accepted, in bytes: the limit of the safetensors library.
 pub const HEADER_LIMIT: u64 = 100_000_000;
+
+/// Most dimensions of a tensor, twice what any tensor of Kimi K3 has.
+const MOST_DIMENSIONS: usize = 8;
 
 /// Bytes of the length in front of the JSON.
 const LENGTH_BYTES: u64 = 8;
@@ -177,8 +180,35 @@ struct UnverifiedHeader<'a>(Vec<(Cow<'a, str>, UnverifiedTensor)>);
 #[serde(deny_unknown_fields)]
 struct UnverifiedTensor {
     dtype: Dtype,
+    #[serde(deserialize_with = "dimensions")]
     shape: Vec<u64>,
     data_offsets: (u64, u64),
+}
+
+/// A list of sizes, refused before it takes more memory than any tensor needs.
+fn dimensions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    struct Dimensions;
+
+    impl<'de> Visitor<'de> for Dimensions {
+        type Value = Vec<u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MOST_DIMENSIONS} sizes")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<u64>, A::Error> {
+            let mut shape = Vec::new();
+            while let Some(size) = list.next_element()? {
+                if shape.len() == MOST_DIMENSIONS {
+                    return Err(A::Error::invalid_length(MOST_DIMENSIONS + 1, &self));
+                }
+                shape.push(size);
+            }
+            Ok(shape)
+        }
+    }
+
+    deserializer.deserialize_seq(Dimensions)
 }
 
 impl<'a> UnverifiedHeader<'a> {

@@ -15,6 +15,9 @@ pub const INDEX_FILE: &str = "model.safetensors.index.json";
 /// Longest index read, in bytes; the released one has some 60 MB.
 pub const INDEX_LIMIT: u64 = 1 << 28;
 
+/// Most tensors of an index, four times what the released one has: some bytes of JSON become many of memory.
+const MOST_TENSORS: usize = 1 << 21;
+
 /// Why an index is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
@@ -100,6 +103,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for WeightMap<'a> {
                 let mut numbers: HashMap<Cow<'de, str>, u16> = HashMap::new();
                 let mut tensors = Vec::new();
                 while let Some((Name(tensor), Name(shard))) = map.next_entry()? {
+                    if tensors.len() == MOST_TENSORS {
+                        return Err(A::Error::custom(format_args!("more than {MOST_TENSORS} tensors")));
+                    }
                     let next = u16::try_from(numbers.len()).map_err(|_| A::Error::custom("more than 65,536 shards"))?;
                     tensors.push((tensor, *numbers.entry(shard).or_insert(next)));
                 }

@@ -20,13 +20,19 @@ pub struct WrongField {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongFields(pub Vec<WrongField>);
 
+/// How many fields a message names; a file of another kind lacks them all.
+const SHOWN: usize = 8;
+
 impl fmt::Display for WrongFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, WrongField { field, expected, found }) in self.0.iter().enumerate() {
+        for (i, WrongField { field, expected, found }) in self.0.iter().take(SHOWN).enumerate() {
             let separator = if i == 0 { "" } else { "; " };
             write!(f, "{separator}{field}: expected {expected}, found {found}")?;
         }
-        Ok(())
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more, which preflight lists"),
+        }
     }
 }
 

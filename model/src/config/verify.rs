@@ -123,10 +123,9 @@ fn read_layers(f: &mut Fields<'_>, count: usize) -> Vec<Layer> {
     let mut kinds = vec![None; count];
     for (list, kind) in [("kda_layers", Attention::Kda), ("full_attn_layers", Attention::Mla)] {
         let field = format!("text_config.linear_attn_config.{list}");
-        for index in f.one_based(&field, count) {
-            if kinds[index].replace(kind).is_some() {
-                f.complain(&field, format_args!("layer {} named once in the two lists", index + 1));
-            }
+        let twice = f.one_based(&field, count).into_iter().find(|index| kinds[*index].replace(kind).is_some());
+        if let Some(index) = twice {
+            f.complain(&field, format_args!("layer {} named once in the two lists", index + 1));
         }
     }
     if kinds.contains(&None) {
