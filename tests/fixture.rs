@@ -101,6 +101,33 @@ fn ctrl_c_ends_a_load_of_the_official_stand_in_with_130() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "kimi-hcq: interrupted\n");
 }
 
+#[test]
+fn ctrl_c_while_headers_are_checked_ends_the_load_with_130_too() {
+    let folder = official();
+    let child = command(&["load", "--null-devices", "--model"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    // The handler is there before the first file of the model is opened.
+    while !opens(child.id(), folder.path()) {
+        std::thread::yield_now();
+    }
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "kimi-hcq: interrupted\n");
+}
+
+/// Whether a process has a file of a folder open.
+fn opens(pid: u32, folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let mut links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.any(|path| path.starts_with(folder))
+}
+
 fn has_shard_open(pid: u32) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());

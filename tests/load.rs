@@ -194,6 +194,25 @@ fn a_folder_of_links_loads_like_the_files_themselves() {
 }
 
 #[test]
+fn shards_spread_over_two_file_systems_are_read_from_both_at_once() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = linked_nano();
+    let device = |path: &Path| path.metadata().unwrap().dev();
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+    if device(other.path()) == device(&nano()) {
+        return;
+    }
+    let moved = other.path().join(SHARD);
+    fs::copy(folder.path().join(SHARD), &moved).unwrap();
+    fs::remove_file(folder.path().join(SHARD)).unwrap();
+    symlink(&moved, folder.path().join(SHARD)).unwrap();
+    let output = load(&["--json", "--verify", "--model"]).arg(folder.path()).output().unwrap();
+    let report = json(&output);
+    assert_eq!((report["disks"].as_u64(), report["files"].as_u64()), (Some(2), Some(6)));
+    assert_eq!(report["verified"]["bytes"].as_u64(), Some(8 * weights(8).1));
+}
+
+#[test]
 fn a_missing_shard_is_named_before_anything_is_done_and_not_created() {
     let folder = linked_nano();
     fs::remove_file(folder.path().join(SHARD)).unwrap();

@@ -52,7 +52,7 @@ pub(super) struct ReadingArguments {
     /// Bytes of one read: a multiple of 4096.
     #[arg(long, value_name = "BYTES")]
     block: Option<u64>,
-    /// Reads in flight for each disk.
+    /// Reads in flight for each disk; without, the load finds out how many pay.
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
     /// Bytes of the staging buffer between disks and GPUs.
@@ -71,7 +71,7 @@ impl ReadingArguments {
                 _ => ReaderChoice::Best,
             },
             block: block.map_or(default.block, Bytes::new),
-            depth: depth.unwrap_or(default.depth),
+            depth,
             staging: staging.map_or(default.staging, Bytes::new),
             ..default
         }
@@ -130,10 +130,11 @@ struct Stages {
 }
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
-    interrupt::watch().map_err(Failure::run)?;
+    interrupt::exit_at_once().map_err(Failure::run)?;
     if arguments.null_devices {
         let folder = arguments.model.folder_on(std::env::var_os(MOCK_VARIABLE).is_some())?;
         let (checkpoint, layout) = open(arguments, &folder)?;
+        interrupt::watch().map_err(Failure::run)?;
         let bar = Bar::default();
         let report = loader::read_only(&checkpoint, &layout, &arguments.options(), &bar)?;
         bar.end();
@@ -163,6 +164,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     }
     let arena = Allocation::vram(Bytes::new(layout.arena_bytes()), "weights");
     let arenas = gpus.iter().map(|gpu| gpu.allocate(&arena)).collect::<Result<Vec<_>, _>>().map_err(Failure::run)?;
+    interrupt::watch().map_err(Failure::run)?;
     let bar = Bar::default();
     let report =
         loader::load(&checkpoint, &layout, &gpus, &arenas.iter().collect::<Vec<_>>(), &arguments.options(), &bar)?;

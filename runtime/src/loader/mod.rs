@@ -13,6 +13,7 @@
 
 mod checksum;
 mod copy;
+mod depth;
 mod error;
 mod file;
 mod memory;
@@ -133,7 +134,7 @@ fn run(
     let opened = weights.files().iter().map(ShardFile::open);
     let mut files = opened.collect::<Result<Vec<_>, _>>()?;
     let streams = streams(weights, &files);
-    let (disks, depth, block) = (streams.len(), options.depth, options.block.get());
+    let (disks, block) = (streams.len(), options.block.get());
     options.check(files.iter().map(ShardFile::alignment).max().unwrap_or(1), disks)?;
     // A small model does not need all of it. No file takes more blocks than its bytes fill, and one at either end.
     let blocks = weights.files().iter().map(|file| file.len / block + 2).sum::<u64>();
@@ -142,7 +143,8 @@ fn run(
         Target::Arenas { gpus, .. } => Staging::shared(gpus, bytes)?,
         Target::Nowhere { .. } => Staging::host(bytes)?,
     };
-    let mut reader = reader::open(options.reader, &files, &staging, depth * disks, progress)?;
+    let depth = options.depth(staging.len() as u64 / block, disks);
+    let mut reader = reader::open(options.reader, &files, &staging, depth.most() * disks, progress)?;
     let mut sdma = match target {
         Target::Arenas { gpus, arenas } => Some(SdmaCopier::new(gpus, arenas, staging.va(), progress)?),
         Target::Nowhere { .. } => None,
@@ -192,7 +194,7 @@ fn run(
         stages: StageTimes { plan, ..counts.stages },
         cpu: thread_cpu().saturating_sub(cpu_before) + reader.worker_cpu(),
         block,
-        depth,
+        depth: counts.depth,
         verified: None,
         manifest: None,
     };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use driver::address::Bytes;
 
 use super::LoadError;
+use super::depth::{self, Depth};
 
 /// Reads and slots are multiples of a page.
 const PAGE: u64 = 4096;
@@ -32,8 +33,8 @@ pub struct Options {
     pub reader: ReaderChoice,
     /// Bytes of one read.
     pub block: Bytes,
-    /// Reads in flight for each disk.
-    pub depth: usize,
+    /// Reads in flight for each disk; without, the load finds out how many pay.
+    pub depth: Option<usize>,
     /// Bytes of the staging buffer. Reads in flight and bytes that SDMA has not copied yet share it.
     pub staging: Bytes,
     /// Load the first layers only.
@@ -49,7 +50,7 @@ impl Default for Options {
         Self {
             reader: ReaderChoice::Best,
             block: Bytes::new(4 << 20),
-            depth: 2,
+            depth: None,
             staging: Bytes::new(64 << 20),
             limit_layers: None,
             verify: false,
@@ -69,13 +70,21 @@ impl Options {
         if !block.is_multiple_of(alignment) {
             return refuse("a block size", block, "the disk demands larger, or otherwise aligned, reads");
         }
-        if self.depth == 0 || self.depth > MOST_DEPTH {
-            return refuse("a depth", self.depth as u64, "it must be 1 to 1024");
+        let depth = self.depth.unwrap_or(depth::FIRST);
+        if depth == 0 || depth > MOST_DEPTH {
+            return refuse("a depth", depth as u64, "it must be 1 to 1024");
         }
         // With a slot more than can be in flight, copies and reads of a full pipeline overlap.
-        if self.staging.get() / block <= (self.depth * disks) as u64 {
+        if self.staging.get() / block <= (depth * disks) as u64 {
             return refuse("a staging buffer", self.staging.get(), "it must hold more blocks than reads are in flight");
         }
         Ok(())
+    }
+
+    /// Reads in flight for each of `disks` disks, with so many slots to read into.
+    pub(super) fn depth(&self, slots: u64, disks: usize) -> Depth {
+        // A slot more than can be in flight, as in `check`.
+        let most = slots.saturating_sub(1) as usize / disks.max(1);
+        self.depth.map_or_else(|| Depth::found(most), Depth::given)
     }
 }

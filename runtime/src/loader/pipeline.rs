@@ -9,6 +9,7 @@ use model::layout::WeightCopy;
 
 use super::checksum::Checksums;
 use super::copy::{Copier, LIMIT, LOOK, POLL, Ticket};
+use super::depth::Depth;
 use super::file::ShardFile;
 use super::plan::{Block, Weights};
 use super::progress::Progress;
@@ -40,7 +41,7 @@ pub(crate) struct Parts<'a> {
     /// Bytes of a read and of a slot.
     pub(crate) block: u64,
     /// Reads in flight for each stream.
-    pub(crate) depth: usize,
+    pub(crate) depth: Depth,
     /// Takes in every block, if somebody wants checksums.
     pub(crate) checksums: Option<&'a mut Checksums>,
 }
@@ -53,6 +54,8 @@ pub(crate) struct Counts {
     pub(crate) bytes_per_rank: Vec<u64>,
     pub(crate) reads: u64,
     pub(crate) resubmitted: u64,
+    /// Reads in flight for each stream at the end.
+    pub(crate) depth: usize,
     pub(crate) stages: StageTimes,
 }
 
@@ -90,6 +93,7 @@ pub(crate) struct Pipeline<'a> {
     /// The file whose blocks each stream copies.
     current: Vec<Option<usize>>,
     counts: Counts,
+    started: Instant,
     last_look: Instant,
     last_landed: Instant,
     /// Kept for their memory.
@@ -106,6 +110,7 @@ impl<'a> Pipeline<'a> {
             copying: Vec::new(),
             current: vec![None; parts.streams.len()],
             counts: Counts { bytes_per_rank: vec![0; parts.ranks], ..Counts::default() },
+            started: Instant::now(),
             last_look: Instant::now(),
             last_landed: Instant::now(),
             copies: Vec::new(),
@@ -117,7 +122,7 @@ impl<'a> Pipeline<'a> {
     /// Reads and copies everything.
     pub(crate) fn run(mut self) -> Result<Counts, Stopped> {
         match self.work() {
-            Ok(()) => Ok(self.counts),
+            Ok(()) => Ok(Counts { depth: self.parts.depth.now(), ..self.counts }),
             Err(error) => Err(Stopped { error: error.into(), reads_in_flight: self.let_reads_end() }),
         }
     }
@@ -173,8 +178,9 @@ impl<'a> Pipeline<'a> {
 
     /// The stream with the fewest reads in flight, if one wants more.
     fn hungriest(&self) -> Option<usize> {
+        let depth = self.parts.depth.now();
         let streams = self.parts.streams.iter().enumerate();
-        let hungry = streams.filter(|(_, stream)| stream.wants(self.parts.depth));
+        let hungry = streams.filter(|(_, stream)| stream.wants(depth));
         hungry.min_by_key(|(_, stream)| stream.in_flight()).map(|(number, _)| number)
     }
 
@@ -247,6 +253,7 @@ impl<'a> Pipeline<'a> {
         let stream = reading.stream;
         match self.judge(reading, result) {
             Ok(Verdict::Whole { number, block }) => {
+                self.parts.depth.came(block.read.end - block.read.start, self.started.elapsed());
                 self.slots[slot] = Slot::Read;
                 self.parts.streams[stream].put(number, ReadBlock { slot, block });
                 Ok(())

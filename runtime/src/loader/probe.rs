@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use driver::address::Bytes;
 
+use super::depth;
 use super::file::ShardFile;
 use super::plan::PlannedFile;
 use super::raw::{RawMethod, RawSetting, read_files};
@@ -41,7 +42,7 @@ pub fn probe_ring(paths: &[&Path], staging: Bytes) -> Result<RingProbe, RingErro
     };
     let files: Vec<_> = paths.iter().filter_map(open).collect();
     match Staging::host(staging) {
-        Ok(memory) => drop(Uring::new(&files, &memory, Options::default().depth, &notices)?),
+        Ok(memory) => drop(Uring::new(&files, &memory, depth::FIRST, &notices)?),
         Err(error) => notices.notice(&error.to_string()),
     }
     Ok(RingProbe { without: notices.0.into_inner().unwrap_or_default() })
@@ -66,8 +67,7 @@ pub fn probe_disk(path: &Path, len: u64, bytes: u64) -> Result<DiskProbe, LoadEr
     let part = PlannedFile::new(path.to_owned(), len, std::iter::once(0..len.min(bytes)).collect());
     let open = || ShardFile::open(&part);
     let file = open()?;
-    let Options { block, depth, .. } = Options::default();
-    let ring = RawSetting { method: RawMethod::IoUring { depth }, block: block.get() };
+    let ring = RawSetting { method: RawMethod::IoUring { depth: depth::FIRST }, block: Options::default().block.get() };
     let read = |setting| read_files(std::slice::from_ref(&part), &[open()?], vec![0], setting, u64::MAX);
     let mut setting = ring;
     let mut pass = read(setting);

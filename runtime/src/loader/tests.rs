@@ -199,7 +199,7 @@ impl Machine {
 fn options(block_pages: u64, depth: usize, reader: ReaderChoice) -> Options {
     let block = Bytes::new(block_pages * 4096);
     let staging = Bytes::new(block.get() * (depth as u64 + 2));
-    Options { reader, block, depth, staging, verify: true, ..Options::default() }
+    Options { reader, block, depth: Some(depth), staging, verify: true, ..Options::default() }
 }
 
 fn files() -> impl Strategy<Value = Vec<Vec<Shape>>> {
@@ -373,7 +373,7 @@ fn read_with(fixture: &Fixture, reader: &mut dyn Reader, progress: &dyn Progress
         progress,
         ranks: fixture.ranks,
         block: 8192,
-        depth: 5,
+        depth: super::depth::Depth::given(5),
         checksums: None,
     };
     Pipeline::new(parts).run().map(|counts| counts.weight_bytes)
@@ -403,7 +403,7 @@ fn reads_cut_short_interrupted_refused_and_out_of_order_still_bring_every_byte()
             progress: &Silent,
             ranks: 2,
             block: 8192,
-            depth: 5,
+            depth: super::depth::Depth::given(5),
             checksums: None,
         };
         let counts = Pipeline::new(parts).run().unwrap();
@@ -557,7 +557,7 @@ fn options_that_do_not_go_together_are_refused() {
     let refused = [
         Options { block: Bytes::new(5000), ..good.clone() },
         Options { block: Bytes::new(0), ..good.clone() },
-        Options { depth: 0, ..good.clone() },
+        Options { depth: Some(0), ..good.clone() },
         Options { staging: Bytes::new(3 * 8192), ..good.clone() },
     ];
     for options in refused {
