@@ -100,3 +100,17 @@ fn drawn_tokens_depend_on_the_seed_alone() {
     assert_eq!(seven, draw("7"));
     assert_ne!(seven, draw("8"), "at this temperature twelve tokens do not come out alike by chance");
 }
+
+#[test]
+fn a_machine_that_executes_nothing_gives_host_times_and_no_tokens() {
+    for form in ["aql", "ib"] {
+        let output = run("null", &["run", "--json", "--raw", "x", "--max-tokens", "20", "--submit", form]);
+        let answer = &objects(&output)[0];
+        assert_eq!(answer["executed"], false);
+        assert_eq!((&answer["tokens"], &answer["text"]), (&serde_json::json!([]), &serde_json::json!("")));
+        assert!(answer["timings"]["decode_tokens_per_second"].is_null());
+        assert!(answer["timings"]["host_microseconds_per_token"].as_f64().unwrap() > 0.0);
+        assert_eq!(answer["timings"]["wave_instructions"], 0);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no tokens"));
+    }
+}

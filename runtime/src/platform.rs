@@ -75,6 +75,15 @@ impl Platform {
         return false;
     }
 
+    /// Whether the machine takes packets and executes nothing (`MOCKKFD=null`): what it gives are no tokens.
+    #[must_use]
+    pub fn executes_nothing(&self) -> bool {
+        #[cfg(feature = "mock")]
+        return self.mock.as_ref().is_some_and(|mock| mock.config().null);
+        #[cfg(not(feature = "mock"))]
+        return false;
+    }
+
     /// Host memory that the emulated machine's device memory takes; zero on a real one.
     ///
     /// # Errors

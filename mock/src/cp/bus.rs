@@ -108,6 +108,9 @@ impl<'a> Bus<'a> {
         }
         let at = signal.get();
         let mut complete = || {
+            if self.shared.config.null {
+                self.shared.stand_ins.before_completion(signal, &mut self.view)?;
+            }
             self.view.write_u64(at + 32, start)?;
             self.view.write_u64(at + 40, end)?;
             // Release: everything the packet's work wrote is visible to whoever sees the new value.

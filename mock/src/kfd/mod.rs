@@ -28,6 +28,7 @@ use crate::config::Config;
 use crate::inspect::{Inspection, Recorders};
 use crate::machine::{Counters, Machine};
 use crate::memory::host::{SharedPage, map_anonymous};
+use crate::null::StandIn;
 use crate::observe::Observers;
 
 pub(crate) use events::Events;
@@ -117,6 +118,11 @@ impl Mock {
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         self.machine.shared.state().faults().iter().map(|(_, fault)| fault.to_string()).collect()
+    }
+
+    /// Has the machine report runs that it does not execute; it must be one that executes nothing ([`Config::null`]).
+    pub fn stand_in(&self, stand_in: StandIn) {
+        self.machine.shared.stand_ins.add(stand_in);
     }
 
     /// What each queue is doing or waiting for, one line a queue: for reports of hangs.

@@ -20,6 +20,7 @@ use crate::cp::Processor;
 use crate::exec::{HostLevel, MfmaOrder, Outside};
 use crate::kfd::Events;
 use crate::memory::PageMap;
+use crate::null::StandIns;
 use crate::observe::Observers;
 use crate::sdma::Sdma;
 
@@ -65,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) events: Arc<Events>,
     pub(crate) counters: Counters,
     pub(crate) observers: Observers,
+    pub(crate) stand_ins: StandIns,
     stopping: AtomicBool,
     started: Instant,
 }
@@ -126,6 +128,7 @@ impl Machine {
             events: Arc::default(),
             counters: Counters::default(),
             observers,
+            stand_ins: StandIns::default(),
             stopping: AtomicBool::new(false),
             started: Instant::now(),
             config,

@@ -9,7 +9,7 @@ use super::model::ModelArguments;
 use super::print_json;
 use crate::failure::Failure;
 use crate::perplexity::negative_log_likelihood;
-use crate::platform::Platform;
+use crate::platform::{MOCK_VARIABLE, Platform};
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -53,6 +53,9 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         return Err(refuse("no document has two tokens, so nothing is predicted".into()));
     }
     let platform = Platform::open()?;
+    if platform.executes_nothing() {
+        return Err(refuse(format!("{MOCK_VARIABLE}=null executes nothing, so nothing is predicted")));
+    }
     let (checkpoint, _) = arguments.model.open(&platform)?;
     let mut engine = arguments.model.start(&platform, &checkpoint, true)?;
     let mut documents = Vec::new();

@@ -14,7 +14,7 @@ use super::print_json;
 use crate::answer::{Answer, FinishReason, Limits, Piece, Question, answer};
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::platform::Platform;
+use crate::platform::{MOCK_VARIABLE, Platform};
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -84,6 +84,8 @@ struct Report<'a> {
     reasoning: &'a str,
     tool_calls: &'a [ToolCall],
     finish_reason: FinishReason,
+    /// Whether kernels ran: on a machine that executes nothing there are no tokens, only times of the host.
+    executed: bool,
     timings: Timings,
 }
 
@@ -134,9 +136,15 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     let mut engine = arguments.model.start(&platform, &checkpoint, false)?;
     for question in &questions {
         let before = counters(&platform);
-        let mut printer = Printer::new(json);
-        let answer = answer(&mut engine, &tokenizer, question, limits, &mut |piece| printer.show(piece))?;
-        let timings = timings(&engine, &answer, before, counters(&platform));
+        let executed = !platform.executes_nothing();
+        let mut printer = Printer::new(json || !executed);
+        let mut answer = answer(&mut engine, &tokenizer, question, limits, &mut |piece| printer.show(piece))?;
+        let mut timings = timings(&engine, &answer, before, counters(&platform));
+        if !executed {
+            discard(&mut answer);
+            timings.decode_tokens_per_second = None;
+            eprintln!("kimi-hcq: {MOCK_VARIABLE}=null executes nothing: what came back are no tokens and is left out");
+        }
         if json {
             print_json(&Report {
                 prompt_tokens: &answer.prompt_tokens,
@@ -146,6 +154,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                 reasoning: &answer.reasoning,
                 tool_calls: &answer.tool_calls,
                 finish_reason: answer.finish_reason,
+                executed,
                 timings,
             })?;
         } else {
@@ -157,6 +166,15 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         report_fidelity(&platform, json)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes out of an answer all that would be of the model's making.
+fn discard(answer: &mut Answer) {
+    answer.generation.tokens.clear();
+    answer.tool_calls.clear();
+    for text in [&mut answer.raw_text, &mut answer.text, &mut answer.reasoning] {
+        text.clear();
+    }
 }
 
 impl Arguments {

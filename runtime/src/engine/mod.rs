@@ -3,6 +3,7 @@
 mod block;
 mod error;
 mod generate;
+mod null;
 mod rank;
 mod runs;
 mod timings;
@@ -13,10 +14,7 @@ use std::time::{Duration, Instant};
 
 use driver::Gpu;
 use driver::memory::Buffer;
-use driver::packets::Compare;
-use driver::queue::Report;
-use driver::signal::Patience;
-use kernels::{ErrorWord, GpuVa, RingEntry, Step};
+use kernels::{ErrorWord, GpuVa, Step};
 use model::checkpoint::Checkpoint;
 use model::config::Config;
 use model::layout::Layout;
@@ -24,7 +22,7 @@ use model::layout::Layout;
 use crate::forward::{Builder, Launches, Logits};
 use crate::graph::{Form, Graph, GraphRank, KernelSet};
 use crate::loader::{self, Progress};
-use crate::plan::{MemoryPlan, RING_ENTRIES, Sizes};
+use crate::plan::{MemoryPlan, Sizes};
 use crate::platform::Platform;
 
 pub use block::Block;
@@ -52,6 +50,18 @@ pub struct Options {
     pub form: Form,
     /// Runs submitted ahead of the one whose token is waited for.
     pub run_ahead: usize,
+    /// Splits the model over more ranks than there are GPUs, for measurements: the one GPU runs rank 0, and its mailbox
+    /// echoes what it sends as if every peer had sent the same. Kernels do all they do on many GPUs; what comes out is
+    /// that of a model whose ranks all have the weights of rank 0.
+    pub echo: Option<usize>,
+}
+
+impl Options {
+    /// Ranks the model is split over.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.echo.unwrap_or(self.devices)
+    }
 }
 
 impl Default for Options {
@@ -65,6 +75,7 @@ impl Default for Options {
             patience: Duration::from_secs(120),
             form: Form::Aql,
             run_ahead: 0,
+            echo: None,
         }
     }
 }
@@ -114,10 +125,28 @@ impl Engine {
         progress: &dyn Progress,
         kernels: &KernelSet<'_>,
     ) -> Result<Self, EngineError> {
-        let config = checkpoint.config().clone();
-        let layout = Layout::new(&config, options.devices)?;
+        let engine = Self::without_weights(platform, checkpoint.config(), options, kernels)?;
+        let arenas: Vec<&Buffer> = engine.ranks.iter().map(|rank| &rank.weights).collect();
+        let gpus: Vec<Arc<Gpu>> = engine.ranks.iter().map(|rank| Arc::clone(&rank.gpu)).collect();
+        loader::load(checkpoint, &engine.layout, &gpus, &arenas, &loader::Options::default(), progress)?;
+        Ok(engine)
+    }
+
+    /// An engine whose weights are whatever its memory held: for measurements that do not execute, or fill them in
+    /// ([`Self::ranks_mut`]).
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    pub fn without_weights(
+        platform: &Platform,
+        config: &Config,
+        options: Options,
+        kernels: &KernelSet<'_>,
+    ) -> Result<Self, EngineError> {
+        let config = config.clone();
+        let layout = Layout::new(&config, options.ranks())?;
         let sizes = Sizes {
-            ranks: options.devices,
+            ranks: options.ranks(),
             chunk: options.chunk,
             max_context: options.max_context,
             all_logits: options.all_logits,
@@ -125,8 +154,7 @@ impl Engine {
         let plan = MemoryPlan::new(&config, &layout, sizes);
         let gpus = open_gpus(platform, options.devices)?;
         let ranks = Rank::open_all(&gpus, &plan, &layout, options.patience, kernels)?;
-        let arenas: Vec<&Buffer> = ranks.iter().map(|rank| &rank.weights).collect();
-        loader::load(checkpoint, &layout, &gpus, &arenas, &loader::Options::default(), progress)?;
+        null::stand_in(platform, &ranks);
         let start = Instant::now();
         let logits = if options.all_logits { Logits::All } else { Logits::Last };
         let build =

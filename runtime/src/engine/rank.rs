@@ -82,6 +82,12 @@ impl Rank {
             embeddings[rank] = kernels::GpuVa(section.weights.va().get() + embedding);
             mailboxes[rank] = kernels::GpuVa(section.exchange.va().get());
         }
+        for peer in gpus.len()..plan.sizes.ranks {
+            // Senders have rooms of `mailbox_words` words of 8 bytes, one after the other: what this rank puts into its
+            // own room of a mailbox that starts so much later is where it looks for the peer's.
+            mailboxes[peer] = kernels::GpuVa(mailboxes[0].0 + peer as u64 * plan.mailbox_words * 8);
+            embeddings[peer] = embeddings[0];
+        }
         // A kernel gives up on a peer before the host gives up on the run, so that the error names the peer.
         let timeout = (patience.as_nanos() * 9 / 10 / 10) as u64;
         gpus.iter()

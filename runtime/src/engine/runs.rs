@@ -1,5 +1,6 @@
 //! Runs of a graph: submitted, possibly several ahead, and collected in order.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use driver::packets::Compare;
@@ -8,7 +9,7 @@ use driver::signal::Patience;
 use kernels::{ErrorWord, RingEntry};
 
 use super::rank::TIMELINE_START;
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, Timings};
 use crate::graph::Graph;
 use crate::plan::RING_ENTRIES;
 
@@ -24,9 +25,11 @@ pub(super) struct Runs {
 impl Engine {
     /// Submits a run of `graph`; it starts when the runs before have ended.
     pub(super) fn submit(&mut self, graph: &Graph) -> Result<(), EngineError> {
+        for (slots, rank) in graph.packets().zip(&self.ranks) {
+            rank.queue.wait_for_room(slots.len() as u64, self.options.patience)?;
+        }
         let start = Instant::now();
         for (slots, rank) in graph.packets().zip(&mut self.ranks) {
-            rank.queue.wait_for_room(slots.len() as u64, self.options.patience)?;
             rank.queue.submit_slots(slots)?;
         }
         self.runs.submitted += 1;
@@ -54,6 +57,22 @@ impl Engine {
         self.timings.runs += 1;
         self.timings.host += start.elapsed();
         Ok(entry.token)
+    }
+
+    /// Runs the decode graph `count` times from an empty context, whatever it gives, and has `after_run` look at the
+    /// timings after each.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    pub fn replay(&mut self, count: usize, after_run: &mut dyn FnMut(&Timings)) -> Result<(), EngineError> {
+        let graph = Arc::clone(&self.decode);
+        self.reset()?;
+        self.write_run(&[0])?;
+        for _ in 0..count {
+            self.run(&graph, true)?;
+            after_run(&self.timings);
+        }
+        self.drain(&graph)
     }
 
     /// Runs `graph` once and gives the token it chose.

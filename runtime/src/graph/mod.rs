@@ -10,7 +10,7 @@ use driver::address::{Bytes, GpuVa};
 use driver::memory::{self, Access, Allocation, Buffer};
 use driver::packets::EncodeError;
 use driver::packets::aql::{FenceScope, KernelDispatch, Pm4Ib, Slot};
-use driver::queue::{self, AqlQueue, ScratchLayout};
+use driver::queue::{self, ScratchLayout};
 use driver::signal::Signal;
 use driver::{Gpu, packets};
 

@@ -1,4 +1,4 @@
-//! `kimi-hcq bench`
+//! `kimi-hcq bench load`
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,22 +8,15 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::load::{Bar, ReadingArguments};
-use super::print_json;
 use crate::bench::load::{self, Outcome, Plan, Way};
+use crate::cli::load::{Bar, ReadingArguments};
+use crate::cli::{model, print_json};
 use crate::failure::Failure;
 use crate::platform::Platform;
 use crate::{fixture, interrupt};
 
-/// What to measure.
-#[derive(clap::Subcommand)]
-pub(super) enum Bench {
-    /// Loading weights, compared with reading the same bytes and doing nothing with them.
-    Load(LoadArguments),
-}
-
 #[derive(clap::Args)]
-pub(super) struct LoadArguments {
+pub(in crate::cli) struct Arguments {
     /// Take this checkpoint. Without it, one with random weights and the matrix shapes of the released model is written
     /// first, and removed at the end.
     #[arg(long)]
@@ -35,7 +28,7 @@ pub(super) struct LoadArguments {
     #[arg(long, default_value_t = 4 << 30, conflicts_with = "model")]
     bytes: u64,
     /// GPUs to load to.
-    #[arg(long, default_value_t = 8, value_parser = super::model::parse_devices)]
+    #[arg(long, default_value_t = 8, value_parser = model::parse_devices)]
     devices: usize,
     /// Passes of each way to read.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
@@ -44,8 +37,7 @@ pub(super) struct LoadArguments {
     reading: ReadingArguments,
 }
 
-pub(super) fn run(bench: &Bench, json: bool) -> Result<ExitCode, Failure> {
-    let Bench::Load(arguments) = bench;
+pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     interrupt::watch().map_err(Failure::run)?;
     let platform = Platform::open()?;
     let say = |text: &str| eprintln!("kimi-hcq: {text}");
