@@ -55,41 +55,41 @@ fn all_golden_cases_are_answered_token_by_token_on_eight_gpus() {
 }
 
 #[test]
-fn one_case_of_each_kind_is_answered_on_one_gpu() {
-    assert!(one_of_each_kind().len() >= 6);
-    check("1", "1", &one_of_each_kind());
-}
-
-#[test]
-fn one_case_of_each_kind_is_answered_on_two_gpus() {
-    check("1", "2", &one_of_each_kind());
-}
-
-#[test]
-fn one_case_of_each_kind_is_answered_on_four_gpus() {
-    check("1", "4", &one_of_each_kind());
-}
-
-#[test]
-fn the_order_in_which_gpus_and_waves_advance_does_not_matter() {
-    let mut cases = golden();
-    cases.retain(|case| ["arith-00", "hello-03", "fact-09"].contains(&case["name"].as_str().unwrap()));
-    assert_eq!(cases.len(), 3);
-    for seed in 1..=3 {
-        for threads in 1..=2 {
-            check(&format!("seed={seed},threads={threads}"), "8", &cases);
-        }
+fn cases_are_answered_on_one_two_and_four_gpus() {
+    for devices in ["1", "2", "4"] {
+        check("1", devices, &one_of_each_kind()[..2]);
     }
 }
 
-/// The hardware's order is not documented, so answers must not depend on it.
 #[test]
-fn other_orders_of_accumulation_in_matrix_instructions_give_the_same_answers() {
+#[ignore = "a minute; .ci/sweep runs it"]
+fn one_case_of_each_kind_is_answered_on_one_two_and_four_gpus() {
+    assert!(one_of_each_kind().len() >= 6);
+    for devices in ["1", "2", "4"] {
+        check("1", devices, &one_of_each_kind());
+    }
+}
+
+/// Three cases of different kinds.
+fn three() -> Vec<Value> {
     let mut cases = golden();
     cases.retain(|case| ["arith-00", "hello-03", "fact-09"].contains(&case["name"].as_str().unwrap()));
     assert_eq!(cases.len(), 3);
-    for order in ["sequential", "cdna3"] {
-        check(&format!("gpus=2,mfma={order}"), "2", &cases);
+    cases
+}
+
+#[test]
+fn another_order_of_gpus_and_waves_on_one_thread_changes_nothing() {
+    check("seed=1,threads=1", "8", &three()[..1]);
+}
+
+#[test]
+#[ignore = "two minutes; .ci/sweep runs it"]
+fn the_order_in_which_gpus_and_waves_advance_does_not_matter() {
+    for seed in 1..=3 {
+        for threads in 1..=2 {
+            check(&format!("seed={seed},threads={threads}"), "8", &three());
+        }
     }
 }
 
@@ -100,14 +100,27 @@ fn one_xcc_or_eight_give_the_same_answer() {
 
 #[test]
 fn the_resident_form_and_running_ahead_give_the_same_answers() {
-    check_with("1", "8", &["--submit", "ib"], &one_of_each_kind()[..2]);
-    check_with("gpus=2", "2", &["--submit", "ib", "--run-ahead", "4"], &one_of_each_kind());
-    check_with("gpus=1", "1", &["--run-ahead", "2"], &one_of_each_kind());
+    check_with("gpus=2", "2", &["--submit", "ib", "--run-ahead", "4"], &one_of_each_kind()[..2]);
+    check_with("gpus=1", "1", &["--run-ahead", "2"], &one_of_each_kind()[..2]);
+}
+
+#[test]
+#[ignore = "half a minute; .ci/sweep runs it"]
+fn the_resident_form_gives_the_same_answers_on_eight_gpus() {
+    check_with("1", "8", &["--submit", "ib"], &one_of_each_kind());
 }
 
 #[test]
 fn any_chunking_of_the_prompt_gives_the_same_answer() {
-    for chunk in ["7", "32", "512"] {
-        check_with("gpus=2", "2", &["--chunk", chunk], &one_of_each_kind()[..4]);
+    for chunk in ["7", "512"] {
+        check_with("gpus=2", "2", &["--chunk", chunk], &one_of_each_kind()[..2]);
+    }
+}
+
+#[test]
+#[ignore = "a minute; .ci/sweep runs it"]
+fn any_chunking_of_the_prompt_gives_all_kinds_of_answers() {
+    for chunk in ["1", "7", "32", "512"] {
+        check_with("gpus=2", "2", &["--chunk", chunk], &one_of_each_kind());
     }
 }
