@@ -1,6 +1,8 @@
 //! `kimi-hcq mock disasm` from the outside, held against LLVM's text: that of its assembler tests, and LLVM itself where
 //! it is installed.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

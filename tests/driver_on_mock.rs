@@ -1,5 +1,7 @@
 //! The driver against the emulated machine: packets of every kind, queues across XCCs and GPUs, and what the kernel refuses.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/machine.rs"]
 mod machine;
 

@@ -1,5 +1,7 @@
 //! K3-nano answers as the golden file says, however many GPUs it is split over and in whatever order they advance.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/cli.rs"]
 mod cli;
 

@@ -1,5 +1,7 @@
 //! Whether the golden cases judge the kernels and nothing else: code that is only compiled otherwise must pass them.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/cli.rs"]
 mod cli;
 

@@ -1,5 +1,7 @@
 //! `kimi-hcq mock exec` from the outside: the handed conformance cases, exit codes, JSON, and what a user gets wrong.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -1,5 +1,7 @@
 //! K3-nano predicts the golden documents as well as the reference does.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/cli.rs"]
 mod cli;
 

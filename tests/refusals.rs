@@ -1,5 +1,7 @@
 //! What a user gets wrong: one clear line, the right exit code, nothing half-done.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/cli.rs"]
 mod cli;
 

@@ -1,6 +1,8 @@
 //! A graph is built once and replayed: nothing of it is written again, a token costs one doorbell a GPU, and what one
 //! request leaves behind does not reach the next.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/cli.rs"]
 mod cli;
 

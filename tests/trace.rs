@@ -2,6 +2,8 @@
 //!
 //! Figures are printed: run with `--nocapture` to see them.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 #[path = "support/cli.rs"]
 mod cli;
 

@@ -161,7 +161,7 @@ impl Code {
 
 /// The dwords from `address` on that one instruction can span, and how many of them are mapped.
 fn fetch(view: &mut View<'_>, address: u64) -> Result<([u32; LONGEST], usize), ()> {
-    if address % 4 != 0 {
+    if !address.is_multiple_of(4) {
         return Err(());
     }
     let mut words = [0; LONGEST];

@@ -19,6 +19,6 @@ impl Random {
 
     /// A number below `bound`, which must not be zero.
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
-        (u64::from(self.next()) * u64::from(bound) >> 32) as u32
+        ((u64::from(self.next()) * u64::from(bound)) >> 32) as u32
     }
 }

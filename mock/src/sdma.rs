@@ -37,16 +37,11 @@ pub(crate) struct Sdma {
     taken: u64,
     indirect: Option<Indirect>,
     skip: u64,
-    waits_for: String,
 }
 
 impl Sdma {
     pub(crate) fn new(memory: QueueMemory, doorbell: Doorbell) -> Self {
-        Self { memory, doorbell, taken: 0, indirect: None, skip: 0, waits_for: "its doorbell".into() }
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        format!("SDMA, waits for {}", self.waits_for)
+        Self { memory, doorbell, taken: 0, indirect: None, skip: 0 }
     }
 
     /// Executes packets until one waits, the ring is empty, or others should have a turn.
@@ -73,7 +68,6 @@ impl Sdma {
                 }
                 Some(ib) => ib.end - ib.next,
                 None if self.taken >= end => {
-                    self.waits_for = "its doorbell".into();
                     break;
                 }
                 None => (end - self.taken) / 4,
@@ -98,7 +92,6 @@ impl Sdma {
                 Refused::Packet(why) => problem(format!("{packet}: {why}")),
             })? {
                 Outcome::Waits => {
-                    self.waits_for = packet.to_string();
                     break;
                 }
                 Outcome::Executed => moved = true,

@@ -190,8 +190,6 @@ pub(crate) struct Wave {
     pub xcc: u32,
     /// First address of the wave's private (scratch) memory, zero if it has none.
     pub scratch_base: u64,
-    /// Private bytes of one work-item.
-    pub scratch_bytes_per_lane: u32,
     /// Instructions executed so far.
     pub executed: u64,
 }

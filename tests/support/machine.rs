@@ -13,15 +13,15 @@ use driver::system::{Fd, System};
 use driver::{Gpu, Process};
 use mock::{Config, Mock};
 
-pub struct Machine {
-    pub gpus: Vec<Arc<Gpu>>,
-    pub mock: Arc<Mock>,
+pub(crate) struct Machine {
+    pub(crate) gpus: Vec<Arc<Gpu>>,
+    pub(crate) mock: Arc<Mock>,
     kfd: Fd,
 }
 
 impl Machine {
     /// Starts the machine that the words of `MOCKKFD` describe.
-    pub fn start(words: &str) -> Self {
+    pub(crate) fn start(words: &str) -> Self {
         let mock = Arc::new(Mock::start(Config::parse(words).unwrap()).unwrap());
         let process = Process::open(Arc::clone(&mock) as Arc<dyn System>).unwrap();
         let nodes = process.topology().unwrap().gpus;
@@ -31,7 +31,7 @@ impl Machine {
     }
 
     /// One ioctl past the driver; the errno if it fails.
-    pub fn ioctl<A: Arguments>(&self, command: Command, arguments: &mut A) -> Result<(), i32> {
+    pub(crate) fn ioctl<A: Arguments>(&self, command: Command, arguments: &mut A) -> Result<(), i32> {
         assert_eq!(command, A::COMMAND);
         let at = std::ptr::from_mut(arguments).cast::<c_void>();
         // SAFETY: `arguments` is the structure of the command and lives through the call.
@@ -41,6 +41,6 @@ impl Machine {
 }
 
 /// Patience for what is not to come.
-pub fn short() -> Patience {
+pub(crate) fn short() -> Patience {
     Patience { spin: Duration::ZERO, limit: Duration::from_millis(60) }
 }

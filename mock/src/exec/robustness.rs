@@ -28,9 +28,8 @@ fn bench(seed: u64) -> Bench {
     }
     bench.buffer.iter_mut().for_each(|word| *word = value(true));
     bench.set_s64(sreg::EXEC_LO, u64::from(value(true)) << 32 | u64::from(value(false)));
-    bench.wave.mode = Mode(value(true) & 0x3ff | 0x3f0 * (value(true) & 1));
+    bench.wave.mode = Mode(value(true) & 0x3ff | (0x3f0 * (value(true) & 1)));
     bench.wave.scratch_base = BUFFER + 0x4000;
-    bench.wave.scratch_bytes_per_lane = 64;
     bench
 }
 

@@ -29,8 +29,8 @@ pub(crate) struct Translated {
 pub(crate) enum Unsupported {
     /// An instruction this emulator does not execute.
     Instruction,
-    /// A register that the wave does not have, with its name.
-    Register(String),
+    /// A register that the wave does not have.
+    Register,
 }
 
 /// An instruction on its way to a `Micro`.
@@ -92,21 +92,15 @@ impl Builder<'_> {
 
     /// Number of a register operand in the wave's vector file or among its scalars, checked against what it has.
     pub(crate) fn register(&self, operand: Operand) -> Result<u16, Unsupported> {
-        let within = |first: u8, count: u8, limit: u16, name: char| {
-            if u16::from(first) + u16::from(count) <= limit {
-                Ok(u16::from(first))
-            } else {
-                Err(Unsupported::Register(format!(
-                    "{name}[{first}:{}], the wave has {limit}",
-                    u16::from(first) + u16::from(count) - 1
-                )))
-            }
+        let within = |first: u8, count: u8, limit: u16| {
+            let fits = u16::from(first) + u16::from(count) <= limit;
+            if fits { Ok(u16::from(first)) } else { Err(Unsupported::Register) }
         };
         match operand {
-            Operand::Vgpr { first, count } => within(first, count, self.limits.arch, 'v'),
-            Operand::Acc { first, count } => Ok(within(first, count, self.limits.acc, 'a')? + self.limits.arch),
-            Operand::Sgpr { first, count } => within(first, count, sreg::FLAT_SCRATCH_LO as u16, 's'),
-            Operand::Ttmp { first, count } => Ok(within(first, count, 16, 't')? + sreg::TTMP0 as u16),
+            Operand::Vgpr { first, count } => within(first, count, self.limits.arch),
+            Operand::Acc { first, count } => Ok(within(first, count, self.limits.acc)? + self.limits.arch),
+            Operand::Sgpr { first, count } => within(first, count, sreg::FLAT_SCRATCH_LO as u16),
+            Operand::Ttmp { first, count } => Ok(within(first, count, 16)? + sreg::TTMP0 as u16),
             Operand::Special(special) => Ok(special_register(special)),
             Operand::None | Operand::Int(_) | Operand::Float(_) | Operand::Literal(_) => Ok(0),
         }
@@ -184,7 +178,7 @@ pub(crate) fn translate(inst: &Inst, address: u64, limits: RegisterLimits, level
     match micro {
         Ok(micro) => Translated { micro, branch: control::branch_target(inst, address), ends_run },
         Err(Unsupported::Instruction) => Translated { micro: refuse_unsupported(), branch: None, ends_run: true },
-        Err(Unsupported::Register(_)) => Translated { micro: refuse_register(), branch: None, ends_run: true },
+        Err(Unsupported::Register) => Translated { micro: refuse_register(), branch: None, ends_run: true },
     }
 }
 

@@ -41,7 +41,7 @@ impl FidelityReport {
             }
         }
         for list in [&mut report.exact, &mut report.within_bound, &mut report.modelled, &mut report.unsupported] {
-            list.sort_by(|a, b| b.count.cmp(&a.count));
+            list.sort_by_key(|entry| std::cmp::Reverse(entry.count));
         }
         report
     }

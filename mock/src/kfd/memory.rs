@@ -72,7 +72,7 @@ impl Allocations {
         let gpu = gpu_index(args.gpu_id, config.gpus).ok_or_else(|| errno(libc::EINVAL))?;
         let flags = AllocFlags::from_bits(args.flags).ok_or_else(|| errno(libc::EINVAL))?;
         let bytes = args.size.checked_next_multiple_of(PAGE).ok_or_else(|| errno(libc::EINVAL))?;
-        if args.size == 0 || args.va_addr % PAGE != 0 || args.va_addr.checked_add(bytes).is_none() {
+        if args.size == 0 || !args.va_addr.is_multiple_of(PAGE) || args.va_addr.checked_add(bytes).is_none() {
             return Err(errno(libc::EINVAL));
         }
         let domains =
@@ -88,7 +88,7 @@ impl Allocations {
             }
             AllocFlags::GTT => Backing::Own { memory: HostMemory::new(bytes as usize)?, client: None },
             AllocFlags::USERPTR => {
-                if args.mmap_offset == 0 || args.mmap_offset % PAGE != 0 {
+                if args.mmap_offset == 0 || !args.mmap_offset.is_multiple_of(PAGE) {
                     return Err(errno(libc::EINVAL));
                 }
                 Backing::Client(std::ptr::with_exposed_provenance_mut(args.mmap_offset as usize))

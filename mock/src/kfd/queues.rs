@@ -43,8 +43,6 @@ pub(crate) struct QueueMemory {
     pub(crate) ring_bytes: u64,
     /// GPU address of the read pointer.
     pub(crate) read_pointer: u64,
-    /// GPU address of the write pointer.
-    pub(crate) write_pointer: u64,
 }
 
 impl Queues {
@@ -66,9 +64,9 @@ impl Queues {
             || !args.ring_size.is_power_of_two()
             || args.ring_size < MIN_RING_BYTES
             || args.ring_base_address == 0
-            || args.ring_base_address % 256 != 0
-            || args.read_pointer_address % 8 != 0
-            || args.write_pointer_address % 8 != 0;
+            || !args.ring_base_address.is_multiple_of(256)
+            || !args.read_pointer_address.is_multiple_of(8)
+            || !args.write_pointer_address.is_multiple_of(8);
         if invalid {
             return Err(errno(libc::EINVAL));
         }
@@ -86,7 +84,6 @@ impl Queues {
             ring: args.ring_base_address,
             ring_bytes: args.ring_size.into(),
             read_pointer: args.read_pointer_address,
-            write_pointer: args.write_pointer_address,
         };
         let bell = Doorbell::new(&doorbells[gpu], doorbell);
         match kind {

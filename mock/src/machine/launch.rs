@@ -198,7 +198,6 @@ impl LaunchShape {
             hw_id: place.hw_id(index),
             xcc: place.xcc,
             scratch_base: scratch,
-            scratch_bytes_per_lane: place.scratch.map_or(0, |slot| slot.bytes / LANES as u32),
             executed: 0,
         }
     }

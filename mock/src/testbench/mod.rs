@@ -75,7 +75,6 @@ impl Bench {
             hw_id: 0,
             xcc: 0,
             scratch_base: 0,
-            scratch_bytes_per_lane: 0,
             executed: 0,
         };
         Self { wave, buffer: vec![0; 16 * 1024], lds: Lds::new(64 * 1024), outside: FixedOutside::default() }

@@ -119,7 +119,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> Failure {
 /// Whole dwords from hex digits, white space left out.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if digits.len() % 8 != 0 {
+    if !digits.len().is_multiple_of(8) {
         return None;
     }
     let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);

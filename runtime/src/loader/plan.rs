@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_read_is_rounded_out_to_the_alignment() {
-        let files = [file([1000..9000])];
+        let files = [file(std::iter::once(1000..9000))];
         let mut cursor = Cursor::new(vec![0]);
         let first = cursor.next(&files, 8192, |_| 4096).unwrap();
         assert_eq!((first.window, first.read), (1000..8192, 0..8192));

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn blocks_leave_in_the_order_of_the_file_whatever_order_their_reads_end_in() {
-        let files = [PlannedFile::new("shard".into(), 30, vec![0..30])];
+        let files = [PlannedFile::new("shard".into(), 30, std::iter::once(0..30).collect())];
         let mut stream = Stream::new(Cursor::new(vec![0]));
         let mut read = Vec::new();
         while stream.wants(3) {

@@ -1,6 +1,8 @@
 //! The whole loader against emulated GPUs: whatever lies in the files, however reads come back, every byte of every arena
 //! is what a plain read of the files says.
 
+#![allow(clippy::unwrap_used, reason = "a test panics")]
+
 use std::cell::Cell;
 use std::fs;
 use std::io;

@@ -3,7 +3,7 @@
 use driver::address::{Bytes, GpuVa};
 
 /// Parts start at multiples of this: a cache line of the L2 (128 bytes) twice, as the weights do.
-pub const PART_ALIGN: u64 = 256;
+pub(super) const PART_ALIGN: u64 = 256;
 
 /// A part of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]

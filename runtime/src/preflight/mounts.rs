@@ -109,7 +109,7 @@ fn examine(report: &mut Report, table: &str, device: u64, shards: &[(&Shard, Met
     match facts.extents {
         Some(count) if count > 0 && !facts.is_sparse() && facts.bytes / count < SHORT_EXTENT.min(facts.bytes / 8) => {
             let fix = "reads are cut into pieces: copy the shards to a disk with more free space, or defragment it";
-            let average = facts.bytes / count >> 10;
+            let average = (facts.bytes / count) >> 10;
             report.warn(Topic::Disk, format!("{place}: {count} extents, {average} KiB each on average"), fix);
         }
         Some(count) => report.ok(Topic::Disk, format!("{place}: {count} extents")),

@@ -84,7 +84,7 @@ pub(crate) fn assert_rows_close(what: &str, found: &Rows, expected: &Rows, toler
         let square = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>();
         let difference = square(&mut found.iter().zip(expected).map(|(f, e)| f - e));
         let error = (difference / square(&mut expected.iter().copied()).max(f64::MIN_POSITIVE)).sqrt();
-        if !(error <= worst.0) {
+        if error > worst.0 || error.is_nan() {
             worst = (error, index);
         }
     }

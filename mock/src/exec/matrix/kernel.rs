@@ -152,7 +152,7 @@ impl Product<'_> {
         [a_spans, b_spans]: [&Spans; 2],
         c: &mut [f32],
     ) {
-        let Self { model, m, a, b } = *self;
+        let Self { m, a, b, .. } = *self;
         let k = a.len() / m;
         let at = |r: usize| (row + r) * m + column;
         let mut sums = [[0f64; C]; R];
