@@ -1,6 +1,6 @@
 //! The binary from the outside.
 
-#![allow(dead_code, reason = "each test target uses its own part")]
+#![allow(clippy::unwrap_used, dead_code, reason = "a test panics, and each test target uses its own part")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! An emulated machine with its GPUs opened.
 
-#![allow(dead_code, reason = "each test target uses its own part")]
+#![allow(clippy::unwrap_used, dead_code, reason = "a test panics, and each test target uses its own part")]
 
 use std::ffi::c_void;
 use std::path::Path;

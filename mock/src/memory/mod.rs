@@ -8,5 +8,6 @@ pub(crate) mod host;
 mod page_map;
 
 pub(crate) use access::View;
-pub(crate) use access::{AccessKind, MemoryFault, MemoryFaultReason};
+pub(crate) use access::AccessKind;
+pub use access::{MemoryFault, MemoryFaultReason};
 pub(crate) use page_map::{AllocationId, Mapping, PageMap};
