@@ -7,7 +7,7 @@ mod access;
 pub(crate) mod host;
 mod page_map;
 
-pub(crate) use access::View;
 pub(crate) use access::AccessKind;
+pub(crate) use access::View;
 pub use access::{MemoryFault, MemoryFaultReason};
 pub(crate) use page_map::{AllocationId, Mapping, PageMap};
