@@ -31,12 +31,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn start(devices: usize, all_logits: bool) -> Self {
+    fn start(options: Options) -> Self {
         let config = Config::read(&k3_nano()).unwrap();
         let checkpoint = Checkpoint::open(&k3_nano(), &config).unwrap();
-        let machine = mock::Config { gpus: devices, ..mock::Config::default() };
+        let machine = mock::Config { gpus: options.devices, ..mock::Config::default() };
         let platform = Platform::open_mock(machine).unwrap();
-        let options = Options { devices, all_logits, ..Options::default() };
         let engine = Engine::start(&platform, &checkpoint, options, &Silent).unwrap();
         Self { engine, checkpoint, trace: Trace::read(&k3_nano()).unwrap() }
     }
@@ -95,7 +94,7 @@ fn relative_l2(found: impl Iterator<Item = f32>, expected: &[f32]) -> f64 {
 }
 
 fn check_blocks(devices: usize) {
-    let mut bench = Bench::start(devices, false);
+    let mut bench = Bench::start(Options { devices, ..Options::default() });
     let layers = bench.checkpoint.config().layers.clone();
     for (layer, kind) in layers.iter().enumerate() {
         let errors = bench.row_errors(Block::Attention(layer), &format!("layers.{layer}.self_attn"));
@@ -132,16 +131,28 @@ fn every_block_is_within_bf16_of_the_reference_on_eight_gpus() {
     check_blocks(8);
 }
 
+/// Runs the first `count` tokens of the prompt; gives their logits' bits.
+fn check_logits(bench: &mut Bench, count: usize) -> Vec<u32> {
+    let ids = &bench.trace.ids().unwrap()[..count];
+    let expected = bench.trace.tensor("logits").unwrap();
+    let logits = bench.engine.logits(ids).unwrap().concat();
+    let error = relative_l2(logits.iter().copied(), &expected.values[..logits.len()]);
+    println!("logits: relative L2 {error:.5} over {count} tokens");
+    assert!(error <= LOGITS_BOUND, "{error}");
+    logits.iter().map(|value| value.to_bits()).collect()
+}
+
 #[test]
 fn the_logits_of_a_whole_prompt_are_within_bf16_of_the_reference() {
-    let mut bench = Bench::start(8, true);
-    let ids = bench.trace.ids().unwrap();
-    let expected = bench.trace.tensor("logits").unwrap();
-    let logits = bench.engine.logits(&ids).unwrap();
-    let error = relative_l2(logits.concat().into_iter(), &expected.values);
-    println!("logits: relative L2 {error:.5} over {} tokens", ids.len());
-    assert!(error <= LOGITS_BOUND, "{error}");
-    let again = bench.engine.logits(&ids).unwrap();
-    let bits = |rows: &[Vec<f32>]| -> Vec<u32> { rows.concat().iter().map(|value| value.to_bits()).collect() };
-    assert_eq!(bits(&logits), bits(&again), "two runs give identical bits");
+    let mut bench = Bench::start(Options { all_logits: true, ..Options::default() });
+    let count = bench.trace.ids().unwrap().len();
+    let first = check_logits(&mut bench, count);
+    assert_eq!(first, check_logits(&mut bench, count), "two runs give identical bits");
+}
+
+/// The kernels of decode, which work on one token, on every token of a prompt.
+#[test]
+fn the_logits_of_a_prompt_run_token_by_token_are_within_bf16_of_the_reference() {
+    let mut bench = Bench::start(Options { devices: 2, chunk: 1, all_logits: true, ..Options::default() });
+    check_logits(&mut bench, 40);
 }

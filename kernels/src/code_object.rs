@@ -61,6 +61,14 @@ code_objects! {
         /// Attention-residual mix and RMSNorm.
         MIX_NORM = "mix_norm", 256 work-items, 304 LDS;
     }
+    mix_project {
+        /// Mix, norm and projections of one token.
+        MIX_PROJECT = "mix_project", 512 work-items, 21600 LDS;
+    }
+    project_sum {
+        /// Projection of one token and sum over ranks.
+        PROJECT_SUM = "project_sum", 512 work-items, 21024 LDS;
+    }
     gemm {
         /// Projections of at most 16 tokens a workgroup.
         GEMM_16 = "gemm_16", 256 work-items, 4096 LDS;
@@ -74,6 +82,10 @@ code_objects! {
     mla_latent {
         /// Low-rank norms of MLA and append to the latent cache.
         MLA_LATENT = "mla_latent", 256 work-items, 32 LDS;
+    }
+    mla_query {
+        /// Norms, q_b and append to the latent cache for one token.
+        MLA_QUERY = "mla_query", 512 work-items, 16928 LDS;
     }
     mla_absorb {
         /// Key half of kv_b applied to the query.
@@ -102,6 +114,14 @@ code_objects! {
     moe_down {
         /// Down projection of the routed experts.
         MOE_DOWN = "moe_down", 256 work-items, 0 LDS;
+    }
+    expert_up {
+        /// Choice of the experts of one token, their gate and up.
+        EXPERT_UP = "expert_up", 256 work-items, 36864 LDS;
+    }
+    expert_down {
+        /// Down projection of the experts of one token, sum over them and over ranks.
+        EXPERT_DOWN = "expert_down", 256 work-items, 37376 LDS;
     }
     all_reduce {
         /// Sum over ranks.

@@ -6,12 +6,15 @@
 //! waits for all before it: their epoch is [`crate::Step::epoch`] plus that number, and [`crate::head::Advance`] adds how many
 //! there are.
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::arguments::arguments;
 use crate::limits::MAX_RANKS;
 use crate::{GpuVa, Kernel, Launch, kernels};
 
-/// What a rank needs to exchange data with the others.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a rank needs to exchange data with the others: an argument of kernels that do so besides other work.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Mailbox {
     /// By rank: its mailbox, as this GPU maps it.
     pub mailboxes: [GpuVa; MAX_RANKS],

@@ -57,6 +57,7 @@ enum Form {
     Plain = 0,
     Situ = 1,
     Sum = 2,
+    Gather = 3,
 }
 
 /// One output of a launch.
@@ -100,6 +101,22 @@ impl Segment {
     /// `y = x w' + x2 w2'`: `w` and `w2` have the same rows.
     pub fn sum(w: Matrix, x2: Input, w2: Matrix, y: Output) -> Self {
         Self::second(Self::plain(w, y), x2, w2, Form::Sum)
+    }
+
+    /// `y = x w'` with the rows of all ranks, in rank order; `y` is BF16. In [`crate::project::MixProject`] only.
+    pub fn gathered(w: Matrix, y: GpuVa) -> Self {
+        let output = Output { address: y, pitch: 0, precision: Precision::Bf16 };
+        Self { form: Form::Gather as u32, ..Self::plain(w, output) }
+    }
+
+    /// Rows of a 16-row tile of weights that give an output each: in a gated segment half are gate, half are up rows.
+    pub(crate) fn outputs_per_tile(&self) -> u32 {
+        if self.form == Form::Situ as u32 { 8 } else { 16 }
+    }
+
+    /// Outputs.
+    pub(crate) fn rows(&self) -> u32 {
+        self.rows
     }
 
     fn second(first: Self, x: Input, w: Matrix, form: Form) -> Self {

@@ -4,12 +4,25 @@
 //! crate, so nothing needs a compiler at run time. Each module here holds the arguments of one family of kernels as
 //! `#[repr(C)]` structs that are copied to the kernel-argument segment as they are ([`Launch::kernarg`]).
 //!
-//! Every kernel serves decode (one token) and prefill chunks alike: `tokens` of the arguments is what the launch and its
-//! buffers are sized for, [`Step::count`] in device memory what is valid in this run; workgroups past it exit. Matrices are
-//! row-major; a pitch is the distance from one row to the next in bytes. Activations are packed unless they have a pitch,
-//! and start at multiples of 16 bytes.
+//! Most kernels serve any number of tokens: `tokens` of the arguments is what the launch and its buffers are sized for,
+//! [`Step::count`] in device memory what is valid in this run; workgroups past it exit. Those of [`project`] and [`expert`]
+//! and [`mla::MlaQuery`] serve decode, one token, and do the work of several others. Matrices are row-major; a pitch is the
+//! distance from one row to the next in bytes. Activations are packed unless they have a pitch, and start at multiples of 16
+//! bytes.
 //!
-//! # A run of the graph
+//! # A run of the graph for one token
+//!
+//! | part | launches |
+//! |---|---|
+//! | start | [`embed::Embed`] -> h |
+//! | KDA | [`project::MixProject`] h, blocks -> q, k, v, g (BF16), f_a (BF16), b (FP32); saves h where the running sum restarts; [`kda::Kda`]; [`project::ProjectSum`] o_proj -> h |
+//! | MLA | [`project::MixProject`] h, blocks -> q_a, kv_a, g (BF16); [`mla::MlaQuery`]; [`mla::MlaAbsorb`]; [`mla::MlaAttention`]; [`mla::MlaValue`]; [`project::ProjectSum`] o_proj -> h |
+//! | dense | [`project::MixProject`] h, blocks -> SiTU(gate, up) (BF16); [`project::ProjectSum`] down -> h |
+//! | MoE | [`project::MixProject`] h, blocks -> router logits (FP32), z of all ranks (BF16), SiTU of the shared experts (BF16); [`expert::ExpertUp`]; [`expert::ExpertDown`] -> latent; [`project::ProjectSum`] of the normed latent and shared down -> h |
+//! | head | [`mix_norm::MixNorm`]; [`gemm::Gemm`] -> logits (FP32); [`head::Argmax`] |
+//! | end | [`head::Advance`] |
+//!
+//! # A run of the graph for a chunk
 //!
 //! Each launch waits for the one before it and sees what it wrote on every XCC. On each rank, with H heads of the rank and
 //! C the hidden size:
@@ -33,6 +46,7 @@ mod code_object;
 pub mod collective;
 pub mod embed;
 pub mod error_word;
+pub mod expert;
 pub mod gemm;
 pub mod head;
 pub mod kda;
@@ -40,6 +54,7 @@ pub mod limits;
 pub mod mix_norm;
 pub mod mla;
 pub mod moe;
+pub mod project;
 pub mod step;
 
 pub use arguments::{Arguments, Field, GpuVa, Launch};

@@ -22,6 +22,14 @@ pub const MAX_TOP_K: u32 = 64;
 pub const MAX_BLOCKS: u32 = 8;
 /// Most outputs of one projection launch.
 pub const MAX_SEGMENTS: usize = 6;
+/// Widest row that is mixed or normed, in BF16 values.
+pub const MAX_WIDTH: u32 = 8192;
+/// Longest vector that a decode kernel multiplies by a matrix: each of two parts filled up to [`ROW_STEP`].
+pub const MAX_VECTOR: u32 = 8192;
+/// Values that a decode kernel multiplies at a time.
+pub const ROW_STEP: u32 = 64;
+/// Most values of all experts' inner activations of a token: each filled up to 128.
+pub const MAX_EXPERT_INPUT: u32 = 16384;
 /// Hidden, latent and low-rank widths are multiples of this many BF16 values: 16 bytes.
 pub const WIDTH_ALIGN: u32 = 8;
 /// Row pitch of activations is a multiple of this, in bytes.

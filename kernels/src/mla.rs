@@ -4,6 +4,7 @@
 
 use crate::arguments::arguments;
 use crate::limits::{MLA_CACHED, MLA_KV_RANK, MLA_V_DIM};
+use crate::project::row_groups;
 use crate::{GpuVa, Kernel, Launch, kernels};
 
 arguments! {
@@ -54,6 +55,54 @@ impl Launch for MlaLatent {
 
     fn workgroups(&self) -> [u32; 3] {
         [self.tokens, 1, 1]
+    }
+}
+
+arguments! {
+    /// For one token: norm of the low-rank query, q_b, and what [`MlaLatent`] does to the latent.
+    MlaQuery for [MLA_QUERY] {
+        /// [`crate::Step`].
+        step: GpuVa,
+        /// `[depth]` BF16: q_a_proj.
+        q_low: GpuVa,
+        /// `[depth]` BF16: q_a_layernorm.
+        q_weight: GpuVa,
+        /// `[rows][depth]` BF16: q_b_proj.
+        q_b: GpuVa,
+        /// `[rows]` BF16.
+        q: GpuVa,
+        /// `[512 + 64]` BF16: kv_a_proj.
+        kv: GpuVa,
+        /// `[512]` BF16: kv_a_layernorm.
+        kv_weight: GpuVa,
+        /// `[capacity][512 + 64]` BF16, packed.
+        cache: GpuVa,
+        /// The error word: a position beyond the cache is reported.
+        error: GpuVa,
+        /// `q_lora_rank` of the config, a multiple of 8, at most [`crate::limits::MAX_WIDTH`].
+        depth: u32,
+        /// Bytes from one row of q_b to the next, a multiple of 16.
+        q_b_pitch: u32,
+        /// Rows of q_b.
+        rows: u32,
+        /// Tokens the cache holds.
+        capacity: u32,
+        /// This rank.
+        rank: u32,
+    }
+    not passed {
+        /// Fills the struct up to a multiple of 8 bytes.
+        reserved: u32,
+    }
+}
+
+impl Launch for MlaQuery {
+    fn kernel(&self) -> &'static Kernel {
+        &kernels::MLA_QUERY
+    }
+
+    fn workgroups(&self) -> [u32; 3] {
+        [row_groups(self.rows, self.depth) + 1, 1, 1]
     }
 }
 

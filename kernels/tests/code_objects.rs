@@ -8,12 +8,14 @@ use std::path::Path;
 use firmware_tools::code_object::{CodeObject, Kernel};
 use kernels::collective::{AllGather, AllReduce};
 use kernels::embed::Embed;
+use kernels::expert::{ExpertDown, ExpertUp};
 use kernels::gemm::Gemm;
 use kernels::head::{Advance, Argmax};
 use kernels::kda::Kda;
 use kernels::mix_norm::MixNorm;
-use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaValue};
+use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaQuery, MlaValue};
 use kernels::moe::{MoeDown, MoeGroup, MoeRoute, MoeUp, RouterTopk};
+use kernels::project::{MixProject, ProjectSum};
 use kernels::{Arguments, CODE_OBJECTS, Field};
 use sha2::{Digest, Sha256};
 
@@ -47,8 +49,11 @@ fn parameters() -> BTreeMap<&'static str, &'static [Field]> {
     of::<Embed>()
         .chain(of::<MixNorm>())
         .chain(of::<Gemm>())
+        .chain(of::<MixProject>())
+        .chain(of::<ProjectSum>())
         .chain(of::<Kda>())
         .chain(of::<MlaLatent>())
+        .chain(of::<MlaQuery>())
         .chain(of::<MlaAbsorb>())
         .chain(of::<MlaAttention>())
         .chain(of::<MlaValue>())
@@ -57,6 +62,8 @@ fn parameters() -> BTreeMap<&'static str, &'static [Field]> {
         .chain(of::<MoeRoute>())
         .chain(of::<MoeUp>())
         .chain(of::<MoeDown>())
+        .chain(of::<ExpertUp>())
+        .chain(of::<ExpertDown>())
         .chain(of::<AllReduce>())
         .chain(of::<AllGather>())
         .chain(of::<Argmax>())

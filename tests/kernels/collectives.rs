@@ -1,47 +1,9 @@
 //! Collectives between emulated GPUs.
 
 use kernels::collective::{AllGather, AllReduce, Mailbox};
-use kernels::{ErrorWord, Failure, GpuVa, Step};
+use kernels::{Failure, GpuVa, Step};
 
-use crate::support::{Bf16, Buffer, Gpus, Job, Random, widen};
-
-/// Ticks of 10 ns: longer than any run of these tests takes.
-const PATIENT: u64 = 6_000_000_000;
-
-/// Mailboxes and error words of all ranks.
-struct Exchange {
-    mailboxes: Vec<Buffer>,
-    errors: Vec<Buffer>,
-    words: u64,
-    timeout: u64,
-}
-
-impl Exchange {
-    fn new(gpus: &Gpus, ranks: usize, words: u64, timeout: u64) -> Self {
-        let bytes = Mailbox::bytes(ranks as u32, words) as usize;
-        Self {
-            mailboxes: (0..ranks).map(|rank| gpus.shared(rank, bytes)).collect(),
-            errors: (0..ranks).map(|rank| gpus.shared(rank, 8)).collect(),
-            words,
-            timeout,
-        }
-    }
-
-    fn mailbox(&self, rank: usize) -> Mailbox {
-        Mailbox {
-            mailboxes: std::array::from_fn(|rank| self.mailboxes.get(rank).map_or(GpuVa::NULL, |buffer| buffer.va())),
-            error: self.errors[rank].va(),
-            words: self.words,
-            timeout: self.timeout,
-            rank: rank as u32,
-            ranks: self.mailboxes.len() as u32,
-        }
-    }
-
-    fn failures(&self, gpus: &Gpus) -> Vec<Option<Failure>> {
-        self.errors.iter().map(|error| ErrorWord(gpus.read::<u64>(error)[0]).failure()).collect()
-    }
-}
+use crate::support::{Bf16, Buffer, Exchange, Gpus, Job, PATIENT, Random, widen};
 
 struct Sum {
     partial: Vec<f32>,

@@ -7,10 +7,12 @@
 
 mod collectives;
 mod embed;
+mod expert;
 mod gemm;
 mod head;
 mod kda;
 mod mix_norm;
 mod mla;
 mod moe;
+mod project;
 mod support;

@@ -3,32 +3,11 @@
 use kernels::mix_norm::MixNorm;
 use kernels::{GpuVa, Step};
 
-use crate::support::{Bf16, Gpus, Job, Random, Rows, assert_rows_close, rms_norm, widened};
+use crate::support::{Bf16, Gpus, Job, Random, Rows, assert_rows_close, mix, rms_norm, widened};
 
 const EPS: f64 = 1e-5;
 /// Two roundings to BF16: of the mix and of the norm.
 const TOLERANCE: f64 = 4e-3;
-
-/// The mix of `sources`, as `k3-architecture` defines it.
-fn mix(sources: &[&[f64]], norm: &[f64], proj: &[f64]) -> Vec<f64> {
-    let scores: Vec<f64> = sources
-        .iter()
-        .map(|v| {
-            let mean = v.iter().map(|v| v * v).sum::<f64>() / v.len() as f64;
-            let dot: f64 = v.iter().zip(norm).zip(proj).map(|((v, n), p)| v * n * p).sum();
-            dot / (mean + EPS).sqrt()
-        })
-        .collect();
-    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = scores.iter().map(|score| (score - most).exp()).sum();
-    let mut out = vec![0.0; norm.len()];
-    for (v, score) in sources.iter().zip(&scores) {
-        for (out, v) in out.iter_mut().zip(*v) {
-            *out += (score - most).exp() / total * v;
-        }
-    }
-    out
-}
 
 struct Case {
     width: usize,
@@ -81,7 +60,7 @@ fn check(gpus: &Gpus, case: Case) {
     let expected = (tokens - out_rows..tokens).flat_map(|token| {
         let mut sources: Vec<_> = saved.iter().map(|block| block.row(token)).collect();
         sources.push(h_rows.row(token));
-        let mixed = if blocks == 0 { h_rows.row(token).to_vec() } else { mix(&sources, &norm, &proj) };
+        let mixed = if blocks == 0 { h_rows.row(token).to_vec() } else { mix(&sources, &norm, &proj, EPS) };
         rms_norm(&mixed, &weight, EPS)
     });
     let what = format!("mix of {blocks} blocks and h, width {width}, {tokens} tokens");

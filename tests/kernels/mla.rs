@@ -1,6 +1,6 @@
 //! Multi-head latent attention.
 
-use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaValue};
+use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaQuery, MlaValue};
 use kernels::{ErrorWord, Failure, Step};
 
 use crate::support::{Bf16, Gpus, Job, Random, Rows, assert_rows_close, rms_norm, sigmoid, widened};
@@ -89,6 +89,59 @@ fn a_position_beyond_the_cache_is_reported_and_not_written() {
     gpus.run(0, &[Job::of(&launch)]);
     let failure = ErrorWord(gpus.read::<u64>(&error)[0]).failure();
     assert_eq!(failure, Some(Failure::Context { rank: 3, index: 2, position: 4 }));
+}
+
+/// One token: q_b on the normed low-rank query, and the append to the cache.
+fn check_query(depth: usize, rows: usize, position: usize) {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new((depth + rows) as u64);
+    let (q_low, kv) = (random.bf16s(depth, 1.0), random.bf16s(CACHED, 1.0));
+    let (q_weight, kv_weight) = (random.bf16s(depth, 1.0), random.bf16s(LATENT, 1.0));
+    let q_b = random.bf16s(rows * depth, 0.06);
+    let cache = gpus.zeroed(0, (position + 1) * CACHED * 2);
+    let (q, error) = (gpus.fresh(0, rows * 2), gpus.upload(0, &[0_u64]));
+    let buffers = [&q_low, &q_weight, &q_b, &kv, &kv_weight].map(|values| gpus.upload(0, values));
+    let [q_low_va, q_weight_va, q_b_va, kv_va, kv_weight_va] = [0, 1, 2, 3, 4].map(|i: usize| buffers[i].va());
+    let step = gpus.upload(0, &[Step { position: position as u32, count: 1, ..Step::default() }]);
+    let launch = MlaQuery {
+        step: step.va(),
+        q_low: q_low_va,
+        q_weight: q_weight_va,
+        q_b: q_b_va,
+        q: q.va(),
+        kv: kv_va,
+        kv_weight: kv_weight_va,
+        cache: cache.va(),
+        error: error.va(),
+        depth: depth as u32,
+        q_b_pitch: (depth * 2) as u32,
+        rows: rows as u32,
+        capacity: (position + 1) as u32,
+        rank: 0,
+        reserved: 0,
+    };
+    gpus.run(0, &[Job::of(&launch)]);
+    let normed = Rows::new(depth, rms_norm(&widened(&q_low), &widened(&q_weight), 1e-6));
+    let expected = Rows::new(rows, normed.times(&Rows::of_bf16(depth, &q_b)).values);
+    assert_rows_close(&format!("q_b, depth {depth}"), &Rows::of_bf16(rows, &gpus.read(&q)), &expected, 4e-3);
+    let row: Vec<Bf16> = gpus.read_at(&cache, position * CACHED * 2, CACHED);
+    let latent = Rows::new(LATENT, rms_norm(&widened(&kv[..LATENT]), &widened(&kv_weight), 1e-6));
+    assert_rows_close("latent norm", &Rows::of_bf16(LATENT, &row[..LATENT]), &latent, 2.5e-3);
+    assert_eq!(row[LATENT..], kv[LATENT..], "the shared key values");
+    assert_eq!(gpus.read::<u64>(&error), [0]);
+
+    let beyond = gpus.upload(0, &[Step { position: position as u32 + 1, count: 1, ..Step::default() }]);
+    gpus.run(0, &[Job::of(&MlaQuery { step: beyond.va(), rank: 3, ..launch })]);
+    let failure = ErrorWord(gpus.read::<u64>(&error)[0]).failure();
+    assert_eq!(failure, Some(Failure::Context { rank: 3, index: 0, position: position as u32 + 1 }));
+}
+
+#[test]
+fn the_query_of_one_token_is_normed_and_projected_while_its_latent_is_appended() {
+    for (rows, position) in [(192, 0), (384, 3), (768, 1), (1536, 2)] {
+        check_query(128, rows, position); // K3-nano's
+    }
+    check_query(1536, 80, 5); // of official depth
 }
 
 struct Case {

@@ -7,7 +7,7 @@ use kernels::{GpuVa, Step};
 use crate::support::{Bf16, Buffer, Gpus, Job, Random, Rows, assert_rows_close, sigmoid, situ, widened};
 
 /// The top k of sigmoid + bias, ties to the lower id, with their weights.
-fn choose(logits: &[f32], bias: &[f32], top_k: usize) -> Vec<(u32, f64)> {
+pub(crate) fn choose(logits: &[f32], bias: &[f32], top_k: usize) -> Vec<(u32, f64)> {
     let scores: Vec<f64> = logits.iter().map(|&x| sigmoid(f64::from(x))).collect();
     let choice = |e: u32| scores[e as usize] + f64::from(bias[e as usize]);
     let mut order: Vec<u32> = (0..logits.len() as u32).collect();
@@ -174,15 +174,15 @@ fn one_launch_for_few_tokens_routes_as_two_launches_do() {
 }
 
 /// MXFP4 values `[rows][depth]` and what they mean. Rows of scales are a multiple of 4 bytes apart.
-struct Mxfp4 {
-    packed: Vec<u8>,
-    scales: Vec<u8>,
-    scale_pitch: usize,
-    values: Rows,
+pub(crate) struct Mxfp4 {
+    pub(crate) packed: Vec<u8>,
+    pub(crate) scales: Vec<u8>,
+    pub(crate) scale_pitch: usize,
+    pub(crate) values: Rows,
 }
 
 impl Mxfp4 {
-    fn random(random: &mut Random, rows: usize, depth: usize) -> Self {
+    pub(crate) fn random(random: &mut Random, rows: usize, depth: usize) -> Self {
         const E2M1: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
         let scale_pitch = (depth / 32).next_multiple_of(4);
         let packed = random.bytes(rows * depth / 2);
@@ -199,7 +199,7 @@ impl Mxfp4 {
 }
 
 /// Six matrices of an expert, one after the other at multiples of 256 bytes.
-fn place(matrices: [&Mxfp4; 3]) -> (Vec<u8>, [u32; 6]) {
+pub(crate) fn place(matrices: [&Mxfp4; 3]) -> (Vec<u8>, [u32; 6]) {
     let mut bytes = Vec::new();
     let mut offsets = Vec::new();
     for part in matrices.iter().flat_map(|matrix| [&matrix.packed, &matrix.scales]) {

@@ -1,6 +1,6 @@
 // Joins the ranks' columns: out[token][rank x width + column] = part of that rank[token][column], rounded to BF16. One
 // column a thread.
-#include "mailbox.h"
+#include "collective.h"
 #include "step.h"
 
 constexpr u32 THREADS = 256;
@@ -23,16 +23,8 @@ void all_gather(GLOBAL const struct step *step, bytes part, GLOBAL bf16 *out, co
                               ranks,
                               step->epoch + collective,
                               collective};
-  u64 at = (u64)token * width + column;
-  u32 value[MAX_RANKS];
-  send_to_peers(exchange, at, __builtin_bit_cast(u32, own));
-  receive_from_peers(exchange, at, value);
-  u32 broken = MAX_RANKS;
-  for (u32 from = 0; from < MAX_RANKS; from++) {
-    if (from >= ranks) continue;
-    f32 term = from == rank ? own : __builtin_bit_cast(f32, value[from]);
-    if (!__builtin_isfinite(term)) broken = from;
-    out[((u64)token * ranks + from) * width + column] = (bf16)term;
-  }
-  if (broken != MAX_RANKS) report_error(error, ERROR_NOT_FINITE, rank, broken, collective, token);
+  f32 value[MAX_RANKS];
+  exchange_values(exchange, (u64)token * width + column, own, token, value);
+  for (u32 from = 0; from < MAX_RANKS; from++)
+    if (from < ranks) out[((u64)token * ranks + from) * width + column] = (bf16)value[from];
 }

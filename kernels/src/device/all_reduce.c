@@ -3,7 +3,7 @@
 // A rank contributes sum over i < terms of weights[token][i] x partial[token x terms + i][column]: with terms > 1 that
 // is the weighted sum over a token's experts. out = sum over ranks, plus residual if there is one, rounded once to
 // BF16.
-#include "mailbox.h"
+#include "collective.h"
 #include "step.h"
 
 constexpr u32 THREADS = 256;
@@ -32,18 +32,7 @@ void all_reduce(GLOBAL const struct step *step, bytes partial, GLOBAL const f32 
                               step->epoch + collective,
                               collective};
   u64 at = (u64)token * width + column;
-  u32 value[MAX_RANKS];
-  send_to_peers(exchange, at, __builtin_bit_cast(u32, own));
-  receive_from_peers(exchange, at, value);
-  f32 sum = 0;
-  u32 broken = MAX_RANKS;
-  for (u32 from = 0; from < MAX_RANKS; from++) {
-    if (from >= ranks) continue;
-    f32 term = from == rank ? own : __builtin_bit_cast(f32, value[from]);
-    if (!__builtin_isfinite(term)) broken = from;
-    sum = from == 0 ? term : sum + term;
-  }
-  if (broken != MAX_RANKS) report_error(error, ERROR_NOT_FINITE, rank, broken, collective, token);
+  f32 sum = sum_over_ranks(exchange, at, own, token);
   if (residual) sum += (f32)residual[at];
   out[at] = (bf16)sum;
 }

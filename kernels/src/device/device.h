@@ -35,6 +35,10 @@ INLINE u32 wave_id(void) { return __builtin_amdgcn_readfirstlane(__builtin_amdgc
 INLINE u32 group_x(void) { return __builtin_amdgcn_workgroup_id_x(); }
 INLINE u32 group_y(void) { return __builtin_amdgcn_workgroup_id_y(); }
 
+// Keeps the compiler from computing ahead of here what it can derive from x: that would wait for x when it is loaded,
+// or keep both x and the result in registers.
+#define opaque(x) __asm__ volatile("" : "+v"(x))
+
 INLINE u32 min_u32(u32 a, u32 b) { return a < b ? a : b; }
 INLINE u32 ceil_div(u32 a, u32 b) { return (a + b - 1) / b; }
 

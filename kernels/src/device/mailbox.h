@@ -20,6 +20,14 @@ struct mailboxes {
   GLOBAL u64 *at[MAX_RANKS]; // by rank, as this GPU maps them
 };
 
+// What a rank needs to exchange data with the others, as one kernel argument.
+struct mailbox {
+  struct mailboxes mailboxes;
+  error_word error;
+  u64 words, timeout;
+  u32 rank, ranks;
+};
+
 struct exchange {
   CONSTANT const struct mailboxes *mailboxes;
   error_word error;
@@ -27,6 +35,11 @@ struct exchange {
   u64 timeout; // ticks of s_memrealtime (100 MHz)
   u32 rank, ranks, epoch, collective;
 };
+
+INLINE struct exchange exchange_through(CONSTANT const struct mailbox *m, u32 first_epoch, u32 collective) {
+  return (struct exchange){&m->mailboxes, m->error, m->words, m->timeout,
+                           m->rank,       m->ranks, first_epoch + collective, collective};
+}
 
 INLINE u64 mailbox_index(struct exchange x, u32 from, u64 word) {
   return (x.epoch % 2 * x.ranks + from) * x.words + word;
@@ -63,6 +76,22 @@ INLINE void receive_from_peers(struct exchange x, u64 word, u32 value[MAX_RANKS]
     if (__builtin_amdgcn_s_memrealtime() > deadline) {
       report_error(x.error, ERROR_PEER_TIMEOUT, x.rank, missing, x.collective, x.epoch);
       return;
+    }
+    __builtin_amdgcn_s_sleep(1);
+  }
+}
+
+// Waits for one word of one peer, as above.
+INLINE u32 receive(struct exchange x, u32 from, u64 word) {
+  GLOBAL const u64 *at = x.mailboxes->at[x.rank] + mailbox_index(x, from, word);
+  u64 deadline = __builtin_amdgcn_s_memrealtime() + x.timeout;
+  for (;;) {
+    u64 tagged = __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+    if (tagged >> 32 == x.epoch) return (u32)tagged;
+    if (has_error(x.error)) return 0;
+    if (__builtin_amdgcn_s_memrealtime() > deadline) {
+      report_error(x.error, ERROR_PEER_TIMEOUT, x.rank, from, x.collective, x.epoch);
+      return 0;
     }
     __builtin_amdgcn_s_sleep(1);
   }

@@ -18,20 +18,34 @@ struct mxfp4_operand {
   bf16x8 part[4];
 };
 
-INLINE struct mxfp4_operand mxfp4_load(struct mxfp4 m, u32 row, u32 block) {
-  u32x4 packed = *(GLOBAL const u32x4 *)(m.packed + (u64)row * m.packed_pitch + block * 16);
+// A block of 32 values as it lies in memory.
+struct mxfp4_block {
+  u32x4 packed;
+  u8 scale;
+};
+
+INLINE struct mxfp4_block mxfp4_fetch(struct mxfp4 m, u32 row, u32 block) {
+  return (struct mxfp4_block){*(GLOBAL const u32x4 *)(m.packed + (u64)row * m.packed_pitch + block * 16),
+                              m.scale[(u64)row * m.scale_pitch + block]};
+}
+
+INLINE struct mxfp4_operand mxfp4_decode(struct mxfp4_block block) {
   // The convert takes the exponent field of an FP32 as E8M0.
-  f32 scale = __builtin_bit_cast(f32, (u32)m.scale[(u64)row * m.scale_pitch + block] << 23);
+  f32 scale = __builtin_bit_cast(f32, (u32)block.scale << 23);
   struct mxfp4_operand operand;
   for (u32 j = 0; j < 4; j++) {
-    bf16x2 a = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(packed[j], scale, 0);
-    bf16x2 b = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(packed[j], scale, 1);
-    bf16x2 c = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(packed[j], scale, 2);
-    bf16x2 d = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(packed[j], scale, 3);
+    bf16x2 a = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(block.packed[j], scale, 0);
+    bf16x2 b = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(block.packed[j], scale, 1);
+    bf16x2 c = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(block.packed[j], scale, 2);
+    bf16x2 d = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(block.packed[j], scale, 3);
     bf16x4 low = __builtin_shufflevector(a, b, 0, 1, 2, 3), high = __builtin_shufflevector(c, d, 0, 1, 2, 3);
     operand.part[j] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
   }
   return operand;
+}
+
+INLINE struct mxfp4_operand mxfp4_load(struct mxfp4 m, u32 row, u32 block) {
+  return mxfp4_decode(mxfp4_fetch(m, row, block));
 }
 
 // Adds one step of each W x to acc[matrix][tile], for `tiles` tiles of columns; x[i] is where this lane's column of

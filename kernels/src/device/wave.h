@@ -61,6 +61,11 @@ INLINE f32 read_lane_f32(f32 x, u32 lane) {
   return __builtin_bit_cast(f32, read_lane(__builtin_bit_cast(u32, x), lane));
 }
 
+// The value of a lane whose number is the same in all lanes.
+INLINE f32 lane_value(f32 x, u32 lane) {
+  return __builtin_bit_cast(f32, __builtin_amdgcn_readlane(__builtin_bit_cast(int, x), (int)lane));
+}
+
 // Sum over this lane and all lower ones.
 INLINE u32 wave_scan(u32 x) {
   u32 lane = lane_id();

@@ -1,26 +1,32 @@
-//! Attention blocks: from x to this rank's share of the output projection in `partial`.
+//! Attention blocks.
 
 use kernels::GpuVa;
 use kernels::gemm::{Input, Precision, Segment};
 use kernels::kda::Kda;
 use kernels::limits::{MLA_KV_RANK, MLA_ROPE_DIM};
-use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaValue};
+use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaQuery, MlaValue};
 use model::config::Attention;
 use model::tensor::LayerTensor;
 
 use super::Builder;
+use super::block::BlockInput;
 use crate::plan::{KdaState, LayerState, Offset, pitch};
 
 impl Builder<'_> {
-    pub(super) fn attention(&mut self, layer: usize) {
-        match (self.config.layers[layer].attention, self.plan.states[layer]) {
-            (Attention::Kda, LayerState::Kda(state)) => self.kda(state),
-            (Attention::Mla, LayerState::Mla(cache)) => self.mla(layer, cache),
+    /// The attention block of `layer`: from `input` to h, on top of what h holds if `add`.
+    pub(super) fn attention(&mut self, layer: usize, input: BlockInput, add: bool) {
+        let width = match (self.config.layers[layer].attention, self.plan.states[layer]) {
+            (Attention::Kda, LayerState::Kda(state)) => self.kda(input, state),
+            (Attention::Mla, LayerState::Mla(cache)) => self.mla(layer, input, cache),
             _ => unreachable!("the plan was made from the same config"),
-        }
+        };
+        let heads_out = self.memory.at(self.memory.places.heads_out);
+        let x = Input { address: heads_out, pitch: pitch(width, 2), depth: width as u32 };
+        self.end_block("attention output", x, self.layer_matrix(LayerTensor::OProj), add);
     }
 
-    fn kda(&mut self, state: KdaState) {
+    /// Leaves the heads' output, whose width it gives.
+    fn kda(&mut self, input: BlockInput, state: KdaState) -> usize {
         let (memory, ranks) = (self.memory, self.plan.sizes.ranks);
         let (heads, head_dim) = (self.config.kda.heads / ranks, self.config.kda.head_dim);
         let width = heads * head_dim;
@@ -37,9 +43,8 @@ impl Builder<'_> {
             bf16(LayerTensor::FAProj, f_a, head_dim),
             Segment::plain(self.layer_matrix(LayerTensor::BProj), Self::output(b, heads, Precision::F32)),
         ];
-        self.project(self.hidden_input(), &outputs);
+        self.start_block(input, &outputs, None);
         let [q_history, k_history, v_history] = state.histories.map(|place| place.at(memory.state));
-        let out = memory.at(memory.places.heads_out);
         self.push(&Kda {
             step: memory.step(),
             q,
@@ -59,7 +64,7 @@ impl Builder<'_> {
             k_history,
             v_history,
             state: state.recurrent.at(memory.state),
-            out,
+            out: memory.at(memory.places.heads_out),
             heads: heads as u32,
             pitch: pitch(width, 2),
             f_a_pitch: pitch(head_dim, 2),
@@ -69,17 +74,17 @@ impl Builder<'_> {
             eps: self.config.rms_norm_eps,
             tokens: self.tokens,
         });
-        self.output_projection(out, width);
+        width
     }
 
-    fn mla(&mut self, layer: usize, cache: Offset) {
+    /// Leaves the heads' output, whose width it gives.
+    fn mla(&mut self, layer: usize, input: BlockInput, cache: Offset) -> usize {
         let (memory, places) = (self.memory, &self.memory.places);
         let mla = &self.config.mla;
         let heads = mla.heads / self.plan.sizes.ranks;
         let (q_rank, q_width, v_width) = (mla.q_rank, heads * (mla.nope_dim + mla.rope_dim), heads * mla.v_dim);
         let kv_width = (MLA_KV_RANK + MLA_ROPE_DIM) as usize;
-        let [q_low, kv_low, q_normed, q] =
-            [places.q_low, places.kv_low, places.q_normed, places.q].map(|place| memory.at(place));
+        let [q_low, kv_low, q] = [places.q_low, places.kv_low, places.q].map(|place| memory.at(place));
         let gate = memory.at(places.projections[3]);
         let bf16 = |tensor, address: GpuVa, width| {
             Segment::plain(self.layer_matrix(tensor), Self::output(address, width, Precision::Bf16))
@@ -89,30 +94,10 @@ impl Builder<'_> {
             bf16(LayerTensor::KvAProj, kv_low, kv_width),
             bf16(LayerTensor::GProj, gate, v_width),
         ];
-        let q_b = bf16(LayerTensor::QBProj, q, q_width);
-        self.project(self.hidden_input(), &outputs);
+        self.start_block(input, &outputs, None);
         let cache = cache.at(memory.cache);
+        self.query(q_low, kv_low, q, cache);
         let (capacity, tokens) = (self.plan.sizes.max_context, self.tokens);
-        self.push(&MlaLatent {
-            step: memory.step(),
-            q: q_low,
-            kv: kv_low,
-            q_weight: self.layer_weight(LayerTensor::QALayernorm),
-            kv_weight: self.layer_weight(LayerTensor::KvALayernorm),
-            q_out: q_normed,
-            cache,
-            error: memory.error(),
-            q_width: q_rank as u32,
-            q_pitch: pitch(q_rank, 2),
-            kv_pitch: pitch(kv_width, 2),
-            q_out_pitch: pitch(q_rank, 2),
-            capacity,
-            rank: memory.rank,
-            tokens,
-            reserved: 0,
-        });
-        let q_input = Input { address: q_normed, pitch: pitch(q_rank, 2), depth: q_rank as u32 };
-        self.project(q_input, &[q_b]);
         let kv_b = self.layout.kv_b(layer).expect("the layout was made from the same config");
         let weight = |offset| GpuVa(memory.weights.get() + offset);
         let absorbed = memory.at(places.q_absorbed);
@@ -139,14 +124,13 @@ impl Builder<'_> {
             capacity,
             tokens,
         });
-        let out = memory.at(places.heads_out);
         self.push(&MlaValue {
             step: memory.step(),
             partial,
             sums,
             value_weight: weight(kv_b.value.offset),
             gate,
-            out,
+            out: memory.at(places.heads_out),
             heads: heads as u32,
             splits,
             gate_pitch: pitch(v_width, 2),
@@ -154,14 +138,57 @@ impl Builder<'_> {
             tokens,
             reserved: 0,
         });
-        self.output_projection(out, v_width);
+        v_width
     }
 
-    /// This rank's columns of the output projection, as FP32 shares of the sum.
-    fn output_projection(&mut self, heads_out: GpuVa, width: usize) {
-        let x = Input { address: heads_out, pitch: pitch(width, 2), depth: width as u32 };
-        let share = Self::output(self.memory.partial(), self.config.hidden_size, Precision::F32);
-        let segment = Segment::plain(self.layer_matrix(LayerTensor::OProj), share);
-        self.project(x, &[segment]);
+    /// From the low-rank query and the latent to the query and the cache.
+    fn query(&mut self, q_low: GpuVa, kv_low: GpuVa, q: GpuVa, cache: GpuVa) {
+        let (memory, mla, capacity) = (self.memory, &self.config.mla, self.plan.sizes.max_context);
+        let (step, error, rank) = (memory.step(), memory.error(), memory.rank);
+        let (q_rank, q_b) = (mla.q_rank, self.layer_matrix(LayerTensor::QBProj));
+        let [q_weight, kv_weight] =
+            [LayerTensor::QALayernorm, LayerTensor::KvALayernorm].map(|tensor| self.layer_weight(tensor));
+        if self.fused {
+            self.push(&MlaQuery {
+                step,
+                q_low,
+                q_weight,
+                q_b: q_b.address,
+                q,
+                kv: kv_low,
+                kv_weight,
+                cache,
+                error,
+                depth: q_rank as u32,
+                q_b_pitch: q_b.pitch,
+                rows: q_b.rows,
+                capacity,
+                rank,
+                reserved: 0,
+            });
+            return;
+        }
+        let q_normed = memory.at(memory.places.q_normed);
+        self.push(&MlaLatent {
+            step,
+            q: q_low,
+            kv: kv_low,
+            q_weight,
+            kv_weight,
+            q_out: q_normed,
+            cache,
+            error,
+            q_width: q_rank as u32,
+            q_pitch: pitch(q_rank, 2),
+            kv_pitch: pitch((MLA_KV_RANK + MLA_ROPE_DIM) as usize, 2),
+            q_out_pitch: pitch(q_rank, 2),
+            capacity,
+            rank,
+            tokens: self.tokens,
+            reserved: 0,
+        });
+        let x = Input { address: q_normed, pitch: pitch(q_rank, 2), depth: q_rank as u32 };
+        let q_width = mla.heads / self.plan.sizes.ranks * (mla.nope_dim + mla.rope_dim);
+        self.project(x, &[Segment::plain(q_b, Self::output(q, q_width, Precision::Bf16))]);
     }
 }

@@ -4,10 +4,15 @@
 //! modelling code. All kernels wait for the one before, so the list is the whole dependency graph.
 
 mod attention;
+mod block;
+mod experts;
 mod feed_forward;
 mod rank;
+#[cfg(test)]
+mod tests;
 
-use kernels::collective::{AllReduce, Mailbox};
+use block::BlockInput;
+use kernels::collective::Mailbox;
 use kernels::embed::Embed;
 use kernels::gemm::{Gemm, Input, Output, Precision, Segment, SituBetas};
 use kernels::head::{Advance, Argmax};
@@ -77,6 +82,8 @@ pub struct Builder<'a> {
     plan: &'a MemoryPlan,
     memory: &'a RankMemory,
     tokens: u32,
+    /// One token, with kernels that do the work of several launches ([`block`]).
+    fused: bool,
     layer: Option<usize>,
     launches: Launches,
 }
@@ -91,7 +98,8 @@ impl<'a> Builder<'a> {
         memory: &'a RankMemory,
         tokens: u32,
     ) -> Self {
-        Self { config, layout, plan, memory, tokens, layer: None, launches: Launches::default() }
+        let fused = tokens == 1 && block::fits(config, plan.sizes.ranks);
+        Self { config, layout, plan, memory, tokens, fused, layer: None, launches: Launches::default() }
     }
 
     /// The whole forward pass: embedding, all layers, head, greedy choice, advance.
@@ -114,8 +122,7 @@ impl<'a> Builder<'a> {
     #[must_use]
     pub fn attention_alone(mut self, layer: usize) -> Launches {
         self.layer = Some(layer);
-        self.attention(layer);
-        self.sum_into_h("attention output", false);
+        self.attention(layer, BlockInput::Given, false);
         self.advance(false);
         self.launches
     }
@@ -124,8 +131,7 @@ impl<'a> Builder<'a> {
     #[must_use]
     pub fn feed_forward_alone(mut self, layer: usize) -> Launches {
         self.layer = Some(layer);
-        self.feed_forward(layer);
-        self.sum_into_h("block output", false);
+        self.feed_forward(layer, BlockInput::Given, false);
         self.advance(false);
         self.launches
     }
@@ -134,24 +140,13 @@ impl<'a> Builder<'a> {
     fn layer(&mut self, layer: usize, mut blocks: u32) -> u32 {
         self.layer = Some(layer);
         let restarts = self.config.restarts_residual(layer);
-        let save = restarts.then_some(blocks);
-        self.mix_norm(
-            blocks,
-            [LayerTensor::SelfAttentionResNorm, LayerTensor::SelfAttentionResProj],
-            LayerTensor::InputLayernorm,
-            save,
-        );
+        let mix = [LayerTensor::SelfAttentionResNorm, LayerTensor::SelfAttentionResProj];
+        let input = self.mixing(blocks, mix, LayerTensor::InputLayernorm, restarts.then_some(blocks));
         blocks += u32::from(restarts);
-        self.attention(layer);
-        self.sum_into_h("attention output", !restarts);
-        self.mix_norm(
-            blocks,
-            [LayerTensor::MlpResNorm, LayerTensor::MlpResProj],
-            LayerTensor::PostAttentionLayernorm,
-            None,
-        );
-        self.feed_forward(layer);
-        self.sum_into_h("block output", true);
+        self.attention(layer, BlockInput::Mixed(input), !restarts);
+        let mix = [LayerTensor::MlpResNorm, LayerTensor::MlpResProj];
+        let input = self.mixing(blocks, mix, LayerTensor::PostAttentionLayernorm, None);
+        self.feed_forward(layer, BlockInput::Mixed(input), true);
         blocks
     }
 
@@ -187,14 +182,12 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// Mixes the saved blocks and the running sum, norms the mix into x, and saves the running sum as block `save`.
-    fn mix_norm(&mut self, blocks: u32, mix: [LayerTensor; 2], norm: LayerTensor, save: Option<u32>) {
-        let layer = self.layer_number();
-        let [mix_norm, proj] = mix.map(|tensor| self.weight(TensorId::Layer(layer, tensor)));
-        let weight = self.weight(TensorId::Layer(layer, norm));
+    /// The mix of the saved blocks and the running sum that the current layer's block starts with; the running sum is
+    /// saved as block `save`.
+    fn mixing(&self, blocks: u32, mix: [LayerTensor; 2], norm: LayerTensor, save: Option<u32>) -> Mixing {
+        let [mix_norm, proj] = mix.map(|tensor| self.layer_weight(tensor));
         let save = save.map_or(GpuVa::NULL, |block| self.memory.block(self.plan, self.config, block));
-        let mixing = Mixing { blocks, norm: mix_norm, proj, weight, save, last_only: false };
-        self.push_mix_norm(mixing, self.memory.x());
+        Mixing { blocks, norm: mix_norm, proj, weight: self.layer_weight(norm), save, last_only: false }
     }
 
     fn push_mix_norm(&mut self, mixing: Mixing, out: GpuVa) {
@@ -215,45 +208,6 @@ impl<'a> Builder<'a> {
             tokens: self.tokens,
             reserved: 0,
         });
-    }
-
-    /// Sums the ranks' partial outputs into h, on top of what h holds if `add`.
-    fn sum_into_h(&mut self, what: &'static str, add: bool) {
-        let collective = self.collective(what);
-        let h = self.memory.h();
-        let residual = if add { h } else { GpuVa::NULL };
-        self.push(&self.all_reduce(AllReduceShape {
-            partial: self.memory.partial(),
-            weights: GpuVa::NULL,
-            residual,
-            out: h,
-            width: self.config.hidden_size as u32,
-            terms: 1,
-            collective,
-        }));
-    }
-
-    fn all_reduce(&self, shape: AllReduceShape) -> AllReduce {
-        let mailbox = self.mailbox();
-        AllReduce {
-            step: self.memory.step(),
-            partial: shape.partial,
-            weights: shape.weights,
-            residual: shape.residual,
-            out: shape.out,
-            mailboxes: mailbox.mailboxes,
-            error: mailbox.error,
-            words: mailbox.words,
-            timeout: mailbox.timeout,
-            partial_pitch: pitch(shape.width as usize, 4),
-            terms: shape.terms,
-            width: shape.width,
-            rank: mailbox.rank,
-            ranks: mailbox.ranks,
-            collective: shape.collective,
-            tokens: self.tokens,
-            reserved: 0,
-        }
     }
 
     fn mailbox(&self) -> Mailbox {
@@ -363,15 +317,10 @@ impl<'a> Builder<'a> {
         let bytes = if precision == Precision::F32 { 4 } else { 2 };
         Output { address, pitch: pitch(width, bytes), precision }
     }
-
-    /// A projection of `x` alone.
-    fn project(&mut self, x: Input, outputs: &[Segment]) {
-        let gemm = Gemm::new(self.memory.step(), x, outputs, self.betas(), self.tokens);
-        self.push(&gemm);
-    }
 }
 
 /// What a residual mix reads.
+#[derive(Clone, Copy, Debug)]
 struct Mixing {
     blocks: u32,
     norm: GpuVa,
@@ -379,15 +328,4 @@ struct Mixing {
     weight: GpuVa,
     save: GpuVa,
     last_only: bool,
-}
-
-/// What an all-reduce sums.
-struct AllReduceShape {
-    partial: GpuVa,
-    weights: GpuVa,
-    residual: GpuVa,
-    out: GpuVa,
-    width: u32,
-    terms: u32,
-    collective: u32,
 }

@@ -34,6 +34,27 @@ pub(crate) fn rms_norm(x: &[f64], weight: &[f64], eps: f64) -> Vec<f64> {
     x.iter().zip(weight).map(|(x, w)| x / (mean + eps).sqrt() * w).collect()
 }
 
+/// The mix of `sources`, the attention residual: shares by the softmax of normed scores.
+pub(crate) fn mix(sources: &[&[f64]], norm: &[f64], proj: &[f64], eps: f64) -> Vec<f64> {
+    let scores: Vec<f64> = sources
+        .iter()
+        .map(|v| {
+            let mean = v.iter().map(|v| v * v).sum::<f64>() / v.len() as f64;
+            let dot: f64 = v.iter().zip(norm).zip(proj).map(|((v, n), p)| v * n * p).sum();
+            dot / (mean + eps).sqrt()
+        })
+        .collect();
+    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let total: f64 = scores.iter().map(|score| (score - most).exp()).sum();
+    let mut out = vec![0.0; norm.len()];
+    for (v, score) in sources.iter().zip(&scores) {
+        for (out, v) in out.iter_mut().zip(*v) {
+            *out += (score - most).exp() / total * v;
+        }
+    }
+    out
+}
+
 /// A row-major matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
