@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use firmware_tools::code_object::{self, CodeObject, Kernel, ValueKind};
+use firmware_tools::code_object::{self, CodeObject, Kernel, SymbolKind, ValueKind};
 
 use crate::Gpu;
 use crate::address::{Bytes, GpuVa};
@@ -85,6 +85,10 @@ impl Program {
         let wanted = Allocation::vram(Bytes::new(object.image().len()), "code").with(Access::HOST | Access::EXECUTE);
         let memory = gpu.allocate(&wanted)?;
         memory.host()?.write(0, &object.image().at(memory.va().get())?)?;
+        let system = gpu.process().kfd().system();
+        for (name, symbol) in object.symbols().filter(|(_, symbol)| symbol.kind == SymbolKind::Function) {
+            system.name_memory(GpuVa::new(memory.va().get() + symbol.offset), Bytes::new(symbol.bytes), name);
+        }
         Ok(Self { object, memory })
     }
 

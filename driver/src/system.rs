@@ -23,7 +23,7 @@ use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
 
-use crate::address::HostVa;
+use crate::address::{Bytes, GpuVa, HostVa};
 
 /// An open file, as a number only its [`System`] can interpret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,4 +117,10 @@ pub trait System: Send + Sync {
 
     /// The names in a folder, in no particular order, without `.` and `..`.
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>>;
+
+    /// Says what `bytes` bytes of GPU memory at `at` are for, until they are freed; ranges may lie within others. For
+    /// tools that watch a program, such as an emulated machine; a kernel does not ask.
+    fn name_memory(&self, at: GpuVa, bytes: Bytes, label: &str) {
+        let _ = (at, bytes, label);
+    }
 }

@@ -26,13 +26,17 @@ pub struct Config {
     pub null: bool,
     /// What to record for [`Mock::inspection`](crate::Mock::inspection); no word asks for it.
     pub inspect: Inspect,
+    /// Look for what hardware would not tell (`check`); see [`crate::Mock::reports`].
+    pub check: bool,
 }
 
 /// Words of `MOCKKFD` that make no sense.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// The word is not known.
-    #[error("MOCKKFD: unknown word `{0}`; known are 1, null, gpus=N, xcc=N, vram=BYTES, seed=N, threads=N, mfma=ORDER")]
+    #[error(
+        "MOCKKFD: unknown word `{0}`; known are 1, null, check, gpus=N, xcc=N, vram=BYTES, seed=N, threads=N, mfma=ORDER"
+    )]
     UnknownWord(String),
     /// The value is no number.
     #[error("MOCKKFD: `{word}`: {error}")]
@@ -65,6 +69,7 @@ impl Default for Config {
             mfma: MfmaOrder::default(),
             null: false,
             inspect: Inspect::default(),
+            check: false,
         }
     }
 }
@@ -90,6 +95,7 @@ impl Config {
             match word.split_once('=') {
                 None if word == "1" => {}
                 None if word == "null" => config.null = true,
+                None if word == "check" => config.check = true,
                 Some(("gpus", value)) => config.gpus = within(number(value)?, 1..=8, "1 to 8")? as usize,
                 Some(("xcc", value)) => {
                     let xccs = within(number(value)?, 1..=8, "1, 2, 4 or 8")?;
@@ -122,9 +128,9 @@ mod tests {
 
     #[test]
     fn words_change_the_machine() {
-        let config = Config::parse("gpus=2, xcc=1,vram=1048576,seed=9,threads=1,mfma=pairwise,null").unwrap();
+        let config = Config::parse("gpus=2, xcc=1,vram=1048576,seed=9,threads=1,mfma=pairwise,null,check").unwrap();
         assert_eq!((config.gpus, config.xccs, config.vram_bytes), (2, 1, 1 << 20));
-        assert_eq!((config.seed, config.threads, config.null), (9, 1, true));
+        assert_eq!((config.seed, config.threads, config.null, config.check), (9, 1, true, true));
         assert_eq!(config.mfma, MfmaOrder::Pairwise);
     }
 

@@ -6,6 +6,7 @@
 //! object given to it computes.
 
 mod atomic;
+mod check;
 mod code;
 mod config;
 mod cp;
@@ -26,6 +27,7 @@ mod testbench;
 mod wave;
 mod workgroup;
 
+pub use check::{Report, ReportKind};
 pub use config::{Config, ConfigError};
 pub use exec::{Fidelity, HostLevel, MfmaOrder, WaveFault, fidelity};
 pub use kfd::Mock;

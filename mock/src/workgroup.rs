@@ -172,7 +172,6 @@ impl Workgroup {
             placement: self.placement,
             id: shape.workgroup_id(self.flat),
             flat: self.flat,
-            code: &self.code,
             waves: &waves,
             lds_bytes: lds.bytes(),
         });

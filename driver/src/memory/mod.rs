@@ -216,6 +216,7 @@ impl Buffer {
         };
         buffer.map_to(&[gpu])?;
         gpu.process().addresses().insert(va, bytes, what.label);
+        kfd.system().name_memory(va, what.bytes, what.label);
         Ok(buffer)
     }
 

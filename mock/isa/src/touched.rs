@@ -1,6 +1,6 @@
 //! The registers that an instruction reads and writes.
 
-use crate::info::{Access, Implicit, ModBits};
+use crate::info::{Access, Implicit, Memory, ModBits};
 use crate::{DstUnused, Encoding, Inst, Operand, Special};
 
 /// A register file.
@@ -45,11 +45,27 @@ impl Inst {
     /// Not in the list: MODE, the program counter and hardware registers (see [`crate::OpInfo::reads`]), registers that M0 or
     /// the GPR index selects at run time ([`Implicit::INDEXED`]), and the old value of lanes that are not written.
     pub fn reads(&self) -> impl Iterator<Item = RegRange> {
+        let keeps_dst = reads(self.op.info().dst.access) || self.keeps_part_of_dst();
+        self.read_with(keeps_dst.then_some(self.dst))
+    }
+
+    /// [`Inst::reads`] without a destination of which part stays as it was: what the new value is made of.
+    pub fn inputs(&self) -> impl Iterator<Item = RegRange> {
+        self.read_with(self.accumulates().then_some(self.dst))
+    }
+
+    fn read_with(&self, dst: Option<Operand>) -> impl Iterator<Item = RegRange> {
         let info = self.op.info();
-        let dst = (reads(info.dst.access) || self.keeps_part_of_dst()).then_some(self.dst);
         let sources = (0..self.src.len()).filter(move |&i| reads(info.src[i].access)).map(|i| self.src[i]);
         let lds = self.mods.lds.then_some(M0);
-        dst.into_iter().chain(sources).filter_map(range).chain(lds).chain(implicit(info.reads))
+        dst.into_iter().chain(sources).filter_map(Operand::registers).chain(lds).chain(implicit(info.reads))
+    }
+
+    /// Whether the old value of the destination is an operand of the arithmetic, not something left in place.
+    fn accumulates(&self) -> bool {
+        let info = self.op.info();
+        let named = ["mac", "dot", "accum", "addk", "mulk", "swap"];
+        reads(info.dst.access) && named.iter().any(|part| info.name.contains(part)) && info.memory == Memory::None
     }
 
     /// Registers that the instruction gives a value, explicit ones first.
@@ -60,7 +76,7 @@ impl Inst {
         let info = self.op.info();
         let swapped = (info.src[0].access != Access::Read).then_some(self.src[0]);
         // VOP3 compares name their destination; the shorter forms write VCC, which is the destination they carry.
-        [self.dst, self.sdst].into_iter().chain(swapped).filter_map(range).chain(implicit(info.writes))
+        [self.dst, self.sdst].into_iter().chain(swapped).filter_map(Operand::registers).chain(implicit(info.writes))
     }
 
     /// Whether the encoding, not the operation, leaves part of the destination's dwords as they were.
@@ -76,17 +92,19 @@ fn reads(access: Access) -> bool {
     access != Access::Write
 }
 
-/// The range that an operand names, as a source or as a destination.
-fn range(operand: Operand) -> Option<RegRange> {
-    let (file, first, count) = match operand {
-        Operand::Sgpr { first, count } => (RegFile::Scalar, first, count),
-        Operand::Ttmp { first, count } => (RegFile::Scalar, 108 + first, count),
-        Operand::Vgpr { first, count } => (RegFile::Vector, first, count),
-        Operand::Acc { first, count } => (RegFile::Acc, first, count),
-        Operand::Special(special) => return named(special),
-        Operand::None | Operand::Int(_) | Operand::Float(_) | Operand::Literal(_) => return None,
-    };
-    Some(RegRange { file, first, count })
+impl Operand {
+    /// The registers that it names, as a source or as a destination.
+    pub fn registers(self) -> Option<RegRange> {
+        let (file, first, count) = match self {
+            Self::Sgpr { first, count } => (RegFile::Scalar, first, count),
+            Self::Ttmp { first, count } => (RegFile::Scalar, 108 + first, count),
+            Self::Vgpr { first, count } => (RegFile::Vector, first, count),
+            Self::Acc { first, count } => (RegFile::Acc, first, count),
+            Self::Special(special) => return named(special),
+            Self::None | Self::Int(_) | Self::Float(_) | Self::Literal(_) => return None,
+        };
+        Some(RegRange { file, first, count })
+    }
 }
 
 fn named(special: Special) -> Option<RegRange> {
@@ -217,6 +235,14 @@ mod tests {
     fn scalar_registers_are_numbered_as_operands() {
         let text = "s_and_saveexec_b64 ttmp[2:3], vcc";
         check(&[0xbeee_206a], text, &[VCC, EXEC], &[scalar(110, 2), SCC, EXEC]);
+    }
+
+    #[test]
+    fn what_a_load_leaves_in_place_is_no_input_but_an_accumulator_is() {
+        let load = decode(&[0xdc94_8000, 0x057f_0002]).unwrap();
+        assert_eq!(load.inputs().collect::<Vec<_>>(), [vector(2, 2), EXEC]);
+        let fmac = decode(&[0x760a_0501]).unwrap();
+        assert_eq!(fmac.inputs().collect::<Vec<_>>(), fmac.reads().collect::<Vec<_>>());
     }
 
     #[test]

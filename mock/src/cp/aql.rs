@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use driver::address::GpuVa;
-use driver::packets::aql::{Aql, BYTES, DWORDS, INVALID_HEADER, KernelDispatch, PacketType, Slot};
+use driver::packets::aql::{Aql, BYTES, DWORDS, FenceScope, INVALID_HEADER, KernelDispatch, PacketType, Slot};
 
 use super::descriptor::KernelDescriptor;
 use super::pm4::Pm4Context;
 use super::registers::tmpring_area;
 use super::{Bus, Processor, bus::Workgroups};
+use crate::check::Scope;
 use crate::doorbell::Doorbell;
 use crate::kfd::QueueMemory;
 use crate::machine::launch::{Launch, LaunchShape, ProgramResources, Scratch};
 use crate::machine::{Counters, GpuFault};
 use crate::memory::MemoryFault;
+use crate::observe::{CacheAction, OrderEvent};
 
 /// Offsets in `amd_queue_t` (`amd_hsa_queue.h`); KFD is given the address of its `read_dispatch_id`.
 mod amd_queue {
@@ -29,6 +31,8 @@ struct Started {
     signal: GpuVa,
     work: Work,
     start: u64,
+    /// How far its release reaches.
+    release: Scope,
 }
 
 enum Work {
@@ -67,7 +71,14 @@ impl AqlQueue {
                 Work::Done => continue,
             };
             if ended {
-                started.work = Work::Done;
+                let launch = match std::mem::replace(&mut started.work, Work::Done) {
+                    Work::Launch(launch) => Some(launch.number),
+                    Work::Ib | Work::Done => None,
+                };
+                if started.release >= Scope::Agent {
+                    bus.cache(None, CacheAction::WriteBack, started.release);
+                }
+                bus.order(None, OrderEvent::Told { address: started.signal.get(), launch });
                 bus.complete_signal(started.signal, started.start, bus.shared.clock())?;
                 moved = true;
             }
@@ -102,21 +113,38 @@ impl AqlQueue {
             return Ok(false);
         }
         let start = bus.shared.clock();
+        let (acquire, release) = packet.scopes();
+        let (acquire, release) = (scope(acquire), scope(release));
+        if packet.barrier() {
+            bus.order(None, OrderEvent::Waited);
+            for xcc in 0..self.contexts.len() {
+                bus.order(Some(xcc), OrderEvent::Waited);
+                bus.order(None, OrderEvent::Follows(bus.stream(Some(xcc))));
+            }
+        }
         let work = match &packet {
             Aql::KernelDispatch(dispatch) => {
                 let shape = self.shape(bus, dispatch, GpuVa::new(at))?;
+                self.acquire(bus, acquire);
                 Work::Launch(bus.launch(shape, Workgroups::AllXccs)?)
             }
             Aql::Pm4Ib(ib) => {
-                for context in &mut self.contexts {
+                self.acquire(bus, acquire);
+                for (xcc, context) in self.contexts.iter_mut().enumerate() {
+                    bus.order(Some(xcc), OrderEvent::Follows(bus.stream(None)));
                     context.run(ib.ib_address, ib.ib_dwords);
                 }
                 Work::Ib
             }
             Aql::BarrierAnd(barrier) => {
-                let mut signals = barrier.dep_signals().into_iter().filter(|signal| *signal != GpuVa::NULL);
-                match signals.try_fold(true, |met, signal| is_zero(bus, signal).map(|zero| met && zero)) {
-                    Ok(true) => Work::Done,
+                let signals: Vec<GpuVa> =
+                    barrier.dep_signals().into_iter().filter(|signal| *signal != GpuVa::NULL).collect();
+                match signals.iter().try_fold(true, |met, &s| is_zero(bus, s).map(|zero| met && zero)) {
+                    Ok(true) => {
+                        signals.iter().for_each(|signal| bus.order(None, OrderEvent::Heard(signal.get())));
+                        self.acquire(bus, acquire);
+                        Work::Done
+                    }
                     Ok(false) => {
                         self.waits_for = format!("the signals of {packet}");
                         return Ok(false);
@@ -128,7 +156,15 @@ impl AqlQueue {
                 let signals: Vec<GpuVa> =
                     barrier.dep_signals().into_iter().filter(|signal| *signal != GpuVa::NULL).collect();
                 match signals.iter().try_fold(signals.is_empty(), |met, &s| is_zero(bus, s).map(|zero| met || zero)) {
-                    Ok(true) => Work::Done,
+                    Ok(true) => {
+                        for &signal in &signals {
+                            if is_zero(bus, signal).is_ok_and(|zero| zero) {
+                                bus.order(None, OrderEvent::Heard(signal.get()));
+                            }
+                        }
+                        self.acquire(bus, acquire);
+                        Work::Done
+                    }
                     Ok(false) => {
                         self.waits_for = format!("one of the signals of {packet}");
                         return Ok(false);
@@ -142,11 +178,21 @@ impl AqlQueue {
         bus.view.write_u32(at, invalid).map_err(|fault| bus.memory_fault(fault))?;
         Counters::add(&bus.shared.counters.ring_packets, 1);
         if let Work::Done = work {
+            if release >= Scope::Agent {
+                bus.cache(None, CacheAction::WriteBack, release);
+            }
+            bus.order(None, OrderEvent::Told { address: packet.completion_signal().get(), launch: None });
             bus.complete_signal(packet.completion_signal(), start, bus.shared.clock())?;
         }
-        self.started.push_back(Started { signal: packet.completion_signal(), work, start });
+        self.started.push_back(Started { signal: packet.completion_signal(), work, start, release });
         self.next += 1;
         Ok(true)
+    }
+
+    fn acquire(&self, bus: &Bus<'_>, acquire: Scope) {
+        if acquire >= Scope::Agent {
+            bus.cache(None, CacheAction::Invalidate, acquire);
+        }
     }
 
     /// What the dispatch packet and the kernel descriptor say is run (AMDGPUUsage, "Kernel Dispatch").
@@ -249,6 +295,7 @@ impl Processor for AqlQueue {
         let (rung, changed) = self.doorbell.read();
         if changed && rung.is_some() {
             Counters::add(&bus.shared.counters.doorbells, 1);
+            bus.order(None, OrderEvent::Submitted);
         }
         let mut moved = changed;
         for context in &mut self.contexts {
@@ -282,4 +329,12 @@ impl Processor for AqlQueue {
 
 fn is_zero(bus: &mut Bus<'_>, signal: GpuVa) -> Result<bool, MemoryFault> {
     Ok(bus.view.atomic_u64(signal.get() + 8)?.load(Ordering::Acquire) == 0)
+}
+
+fn scope(fence: FenceScope) -> Scope {
+    match fence {
+        FenceScope::None => Scope::Wave,
+        FenceScope::Agent => Scope::Agent,
+        FenceScope::System => Scope::System,
+    }
 }

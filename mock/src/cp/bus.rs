@@ -2,11 +2,12 @@ use std::sync::Arc;
 
 use driver::address::GpuVa;
 
+use crate::check::Scope;
 use crate::kfd::Events;
-use crate::machine::launch::{Launch, LaunchShape};
+use crate::machine::launch::{Launch, LaunchShape, Stream};
 use crate::machine::{Counters, GpuFault, QueueId, Shared, Xcc};
 use crate::memory::{MemoryFault, PageMap, View};
-use crate::observe::Event;
+use crate::observe::{CacheAction, Event, OrderEvent};
 
 /// What a command processor reaches: its GPU's memory and XCCs, interrupts, the clock.
 pub(crate) struct Bus<'a> {
@@ -53,7 +54,11 @@ impl<'a> Bus<'a> {
         let count = if self.shared.config.null { 0 } else { count };
         let limits = shape.resources.limits();
         let entry = shape.entry;
-        let launch = Arc::new(Launch::new(shape, self.queue, count));
+        let stream = self.stream(match which {
+            Workgroups::AllXccs => None,
+            Workgroups::ShareOf(xcc) | Workgroups::OnOne(xcc) => Some(xcc),
+        });
+        let launch = Arc::new(Launch::new(shape, stream, count));
         self.shared.observers.event(&Event::LaunchStarted(&launch));
         if count == 0 {
             self.shared.observers.event(&Event::LaunchEnded(&launch));
@@ -92,6 +97,22 @@ impl<'a> Bus<'a> {
             return Err(self.packet_fault("the kernel uses scratch, the queue has none for a whole workgroup".into()));
         }
         Ok(())
+    }
+
+    /// The stream of this queue, or of one XCC that takes its packets by itself.
+    pub(crate) fn stream(&self, xcc: Option<usize>) -> Stream {
+        Stream { queue: self.queue, xcc: xcc.map(|xcc| xcc as u8) }
+    }
+
+    /// Tells how packets order work.
+    pub(crate) fn order(&self, xcc: Option<usize>, event: OrderEvent) {
+        self.shared.observers.event(&Event::Order(self.stream(xcc), event));
+    }
+
+    /// Tells what packets do to L2s.
+    pub(crate) fn cache(&self, xcc: Option<usize>, action: CacheAction, scope: Scope) {
+        let (gpu, xcc) = (self.queue.gpu, xcc.map(|xcc| xcc as u8));
+        self.shared.observers.event(&Event::Cache { gpu, xcc, action, scope });
     }
 
     /// Raises the interrupt that KFD delivers as event `event`.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use driver::address::GpuVa;
 use driver::packets::pm4::{
-    self, CopyDst, CopySrc, DmaData, DmaDst, DmaSrc, Nop, Pm4, PollOperation, PollSpace, ReleaseData, ReleaseDst,
-    ReleaseInterrupt, ReleaseMem, WriteDst, event,
+    self, CoherCntl, CopyDst, CopySrc, DmaData, DmaDst, DmaSrc, Nop, Pm4, PollOperation, PollSpace, ReleaseData,
+    ReleaseDst, ReleaseInterrupt, ReleaseMem, WriteDst, event,
 };
 use driver::packets::registers::{GPU_HDP_FLUSH_DONE, GPU_HDP_FLUSH_REQ};
 
@@ -14,11 +14,13 @@ use super::bus::Workgroups;
 use super::registers::ComputeRegisters;
 use super::{Bus, Processor};
 use crate::atomic;
+use crate::check::Scope;
 use crate::doorbell::Doorbell;
 use crate::kfd::QueueMemory;
 use crate::machine::launch::Launch;
 use crate::machine::{Counters, GpuFault};
 use crate::memory::MemoryFault;
+use crate::observe::{CacheAction, OrderEvent};
 
 /// Packets a context executes before the others get their turn.
 const PACKETS_PER_STEP: usize = 256;
@@ -131,7 +133,7 @@ impl Pm4Context {
             match front {
                 Pending::Launch(launch) if !launch.is_done() => break,
                 Pending::Launch(_) => {}
-                Pending::Release(release) => release_mem(bus, release)?,
+                Pending::Release(release) => release_mem(bus, self.xcc, release)?,
             }
             self.pending.pop_front();
             moved = true;
@@ -231,8 +233,19 @@ impl Pm4Context {
                 {
                     return Ok(Outcome::Waits("its waves to end (CS_PARTIAL_FLUSH)".into()));
                 }
+                if write.event_type == event::CS_PARTIAL_FLUSH {
+                    bus.order(Some(self.xcc), OrderEvent::Waited);
+                }
             }
-            Pm4::AcquireMem(_) => {}
+            Pm4::AcquireMem(acquire) => {
+                let act = |bits, action| {
+                    if acquire.coher_cntl.contains(bits) {
+                        bus.cache(Some(self.xcc), action, Scope::System);
+                    }
+                };
+                act(CoherCntl::TC_WB, CacheAction::WriteBack);
+                act(CoherCntl::TC, CacheAction::Invalidate);
+            }
             Pm4::ReleaseMem(release) => self.pending.push_back(Pending::Release(*release)),
             Pm4::WaitRegMem(wait) => {
                 let poll = (wait.mem_space, wait.operation);
@@ -246,6 +259,9 @@ impl Pm4Context {
                 if !wait.function.holds((value & wait.mask).into(), wait.reference.into()) {
                     return Ok(Outcome::Waits(format!("{packet}, where memory holds {value:#x}")));
                 }
+                if wait.mem_space == PollSpace::Memory {
+                    bus.order(Some(self.xcc), OrderEvent::Heard(wait.poll));
+                }
             }
             Pm4::WaitRegMem64(wait) => {
                 if wait.mem_space != PollSpace::Memory || wait.operation == PollOperation::WriteThenPoll {
@@ -255,6 +271,7 @@ impl Pm4Context {
                 if !wait.function.holds(value & wait.mask, wait.reference) {
                     return Ok(Outcome::Waits(format!("{packet}, where memory holds {value:#x}")));
                 }
+                bus.order(Some(self.xcc), OrderEvent::Heard(wait.poll));
             }
             Pm4::WriteData(write) => {
                 if !matches!(write.dst_sel, WriteDst::L2 | WriteDst::Memory) {
@@ -281,6 +298,7 @@ impl Pm4Context {
                 .map_err(memory)?;
             }
             Pm4::AtomicMem(op) => {
+                bus.order(Some(self.xcc), OrderEvent::Told { address: op.address.get(), launch: None });
                 if op.command == pm4::AtomicCommand::LoopUntilCompare {
                     let old = atomic::apply(&mut bus.view, op.op, op.address.get(), op.source, op.compare);
                     if old.map_err(memory)? != op.compare {
@@ -337,12 +355,21 @@ fn is_hdp_flush(poll: u64) -> bool {
     poll as u32 == GPU_HDP_FLUSH_REQ && (poll >> 32) as u32 == GPU_HDP_FLUSH_DONE
 }
 
-fn release_mem(bus: &mut Bus<'_>, release: &ReleaseMem) -> Result<(), GpuFault> {
+fn release_mem(bus: &mut Bus<'_>, xcc: usize, release: &ReleaseMem) -> Result<(), GpuFault> {
     let refuse = |bus: &Bus<'_>, why: &str| Err(bus.packet_fault(format!("{release}: {why}")));
     if matches!(release.dst_sel, ReleaseDst::WritePointer | ReleaseDst::WritePointerPollMask) {
         return refuse(bus, "only memory can be written");
     }
     let at = release.address.get();
+    if release.tc_wb_action {
+        bus.cache(Some(xcc), CacheAction::WriteBack, Scope::System);
+    }
+    if release.tc_action {
+        bus.cache(Some(xcc), CacheAction::Invalidate, Scope::System);
+    }
+    // It is at the end of the pipe: everything before it has ended.
+    bus.order(Some(xcc), OrderEvent::Waited);
+    bus.order(Some(xcc), OrderEvent::Told { address: at, launch: None });
     let written = match release.data_sel {
         ReleaseData::None => Ok(()),
         ReleaseData::Low32 => bus.view.write_u32(at, release.data as u32),
@@ -385,6 +412,7 @@ impl Processor for Pm4Queue {
         if let Some(end) = rung {
             if changed {
                 Counters::add(&bus.shared.counters.doorbells, 1);
+                bus.order(Some(self.context.xcc), OrderEvent::Submitted);
             }
             if self.context.frames.is_empty() && end > self.taken {
                 let wrap = self.memory.ring_bytes / 4;

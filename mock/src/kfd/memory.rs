@@ -11,9 +11,11 @@ use driver::system::MapRequest;
 
 use super::errno;
 use super::identity::{gpu_id, gpu_index};
+use crate::check::poison;
 use crate::machine::Shared;
 use crate::memory::host::{HostMemory, PAGE, SharedPage};
-use crate::memory::{AllocationId, Mapping, PageMap};
+use crate::memory::{Mapping, PageMap};
+use crate::observe::{Allocated, Event};
 
 /// Bytes of a process' doorbell slice on one GPU (SOC15: 1024 doorbells of 8 bytes).
 pub(super) const DOORBELL_SLICE: u64 = 8192;
@@ -42,7 +44,6 @@ impl Backing {
 }
 
 pub(super) struct Allocation {
-    id: AllocationId,
     gpu: usize,
     va: u64,
     bytes: u64,
@@ -110,16 +111,20 @@ impl Allocations {
                 offset
             }
         };
-        let id = AllocationId(self.next);
         let va = args.va_addr;
+        let poisoned = config.check && flags.contains(AllocFlags::VRAM) && bytes <= poison::LONGEST_FILL;
+        if let (true, Backing::Own { memory, .. }) = (poisoned, &backing) {
+            memory.fill(|offset| poison::word(va + offset));
+        }
+        shared.observers.event(&Event::Allocated(Allocated { gpu, va, bytes, flags, poisoned }));
         self.by_handle
-            .insert(handle, Allocation { id, gpu, va, bytes, flags, backing, mapped_on: Vec::new(), mmap_offset });
+            .insert(handle, Allocation { gpu, va, bytes, flags, backing, mapped_on: Vec::new(), mmap_offset });
         args.handle = handle;
         args.mmap_offset = mmap_offset;
         Ok(())
     }
 
-    pub(super) fn free(&mut self, handle: u64) -> io::Result<()> {
+    pub(super) fn free(&mut self, shared: &Shared, handle: u64) -> io::Result<()> {
         let allocation = self.by_handle.get(&handle).ok_or_else(|| errno(libc::EINVAL))?;
         if !allocation.mapped_on.is_empty() {
             return Err(errno(libc::EBUSY));
@@ -127,6 +132,7 @@ impl Allocations {
         if allocation.flags.contains(AllocFlags::VRAM) {
             self.vram_used[allocation.gpu] -= allocation.bytes;
         }
+        shared.observers.event(&Event::Freed(allocation.va));
         // Memory a client has mapped for the host stays mapped until the client unmaps it.
         if let Some(Allocation { backing: Backing::Own { memory, client: Some(_) }, .. }) =
             self.by_handle.remove(&handle)
@@ -147,7 +153,6 @@ impl Allocations {
             start: allocation.va,
             end: allocation.va + allocation.bytes,
             host: allocation.backing.host(),
-            allocation: allocation.id,
             writable: allocation.flags.contains(AllocFlags::WRITABLE),
             executable: allocation.flags.contains(AllocFlags::EXECUTABLE),
         };

@@ -10,8 +10,9 @@ use std::ffi::{OsString, c_void};
 use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use driver::address::{Bytes, GpuVa};
 use driver::kfd::event::{CreateEvent, DestroyEvent, EventData, EventType, ResetEvent, SetEvent, WaitEvents};
 use driver::kfd::memory::{
     AllocMemoryOfGpu, AvailableMemory, FreeMemoryOfGpu, MapMemoryToGpu, MmapOffset, MmapType, UnmapMemoryFromGpu,
@@ -24,12 +25,13 @@ use driver::kfd::queue::{CreateQueue, DestroyQueue, UpdateQueue};
 use driver::kfd::{Arguments, Command};
 use driver::system::{Backing, Fd, MapRequest, Protection, System};
 
+use crate::check::{Checker, Report};
 use crate::config::Config;
 use crate::inspect::{Inspection, Recorders};
 use crate::machine::{Counters, Machine};
 use crate::memory::host::{SharedPage, map_anonymous};
 use crate::null::StandIn;
-use crate::observe::Observers;
+use crate::observe::{Event, Observer, Observers};
 
 pub(crate) use events::Events;
 pub(crate) use queues::QueueMemory;
@@ -73,6 +75,7 @@ pub struct Mock {
     process: Mutex<Process>,
     doorbells: Vec<SharedPage>,
     recorders: Recorders,
+    checker: Option<Arc<Checker>>,
 }
 
 impl Mock {
@@ -82,10 +85,20 @@ impl Mock {
     /// Doorbell pages can't be made.
     pub fn start(config: Config) -> io::Result<Self> {
         let recorders = Recorders::new(&config.inspect);
-        let observers = Observers::new(recorders.observers());
+        let checker = config.check.then(|| Arc::new(Checker::default()));
+        let checking = checker.iter().map(|checker| Arc::clone(checker) as Arc<dyn Observer>);
+        let observers = Observers::new(checking.chain(recorders.observers()).collect());
         let doorbells =
             (0..config.gpus).map(|_| SharedPage::new(DOORBELL_SLICE as usize)).collect::<io::Result<_>>()?;
-        Ok(Self { machine: Machine::start(config, observers), process: Mutex::default(), doorbells, recorders })
+        let machine = Machine::start(config, observers);
+        Ok(Self { machine, process: Mutex::default(), doorbells, recorders, checker })
+    }
+
+    /// What the sanitizer has seen since the start, one report for each kind of mistake and instruction; empty unless the
+    /// machine was started with `check`.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Report> {
+        self.checker.as_ref().map_or_else(Vec::new, |checker| checker.reports())
     }
 
     /// What the machine is.
@@ -241,7 +254,9 @@ impl Mock {
                 }
                 process.allocations.alloc(shared, &self.doorbells, a)
             }),
-            Command::FreeMemoryOfGpu => arg.with(|a: &mut FreeMemoryOfGpu| self.process().allocations.free(a.handle)),
+            Command::FreeMemoryOfGpu => {
+                arg.with(|a: &mut FreeMemoryOfGpu| self.process().allocations.free(shared, a.handle))
+            }
             Command::MapMemoryToGpu => arg.with(|a: &mut MapMemoryToGpu| {
                 let ids = device_ids(a.device_ids_array_ptr, a.n_devices)?;
                 self.map_memory(a.handle, &ids, &mut a.n_success, true)
@@ -396,6 +411,10 @@ impl System for Mock {
 
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>> {
         identity::list(self.config(), path).ok_or_else(|| errno(libc::ENOENT))
+    }
+
+    fn name_memory(&self, at: GpuVa, bytes: Bytes, label: &str) {
+        self.machine.shared.observers.event(&Event::Named { at: at.get(), bytes: bytes.get(), label });
     }
 }
 

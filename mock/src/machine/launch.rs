@@ -1,6 +1,6 @@
 //! One dispatch: what its workgroups run, and what each wave finds in its registers at the start.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use driver::address::GpuVa;
 
@@ -233,6 +233,19 @@ pub(crate) struct ScratchSlot {
     pub bytes: u32,
 }
 
+/// What starts launches one after the other: a queue whose packets all XCCs take together, or one XCC that runs an
+/// indirect buffer or a queue of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Stream {
+    /// The queue.
+    pub(crate) queue: super::QueueId,
+    /// The XCC that goes its own way.
+    pub(crate) xcc: Option<u8>,
+}
+
+/// The number of the next launch.
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
 /// A launch in flight, shared by the XCCs that execute it and the processor that waits for it.
 #[derive(Debug)]
 pub(crate) struct Launch {
@@ -240,6 +253,10 @@ pub(crate) struct Launch {
     pub shape: LaunchShape,
     /// The queue it came from.
     pub queue: super::QueueId,
+    /// What started it.
+    pub(crate) stream: Stream,
+    /// Its number, unique in the process and never zero.
+    pub(crate) number: u32,
     workgroups_left: AtomicU64,
     instructions: AtomicU64,
 }
@@ -247,8 +264,10 @@ pub(crate) struct Launch {
 impl Launch {
     /// A launch of `workgroups` of the shape's workgroups (one XCC's share, or all).
     #[must_use]
-    pub(crate) fn new(shape: LaunchShape, queue: super::QueueId, workgroups: u64) -> Self {
-        Self { shape, queue, workgroups_left: AtomicU64::new(workgroups), instructions: AtomicU64::new(0) }
+    pub(crate) fn new(shape: LaunchShape, stream: Stream, workgroups: u64) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (queue, workgroups_left, instructions) = (stream.queue, workgroups.into(), AtomicU64::new(0));
+        Self { shape, queue, stream, number, workgroups_left, instructions }
     }
 
     /// Whether every workgroup has ended.

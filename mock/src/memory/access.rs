@@ -80,14 +80,7 @@ pub(crate) struct View<'a> {
     last: Mapping,
 }
 
-const NOWHERE: Mapping = Mapping {
-    start: 1,
-    end: 0,
-    host: std::ptr::null_mut(),
-    allocation: super::AllocationId(0),
-    writable: false,
-    executable: false,
-};
+const NOWHERE: Mapping = Mapping { start: 1, end: 0, host: std::ptr::null_mut(), writable: false, executable: false };
 
 impl<'a> View<'a> {
     /// A view of `map`.
@@ -267,7 +260,6 @@ impl<'a> View<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::AllocationId;
 
     fn map_of(memory: &mut [u64], writable: bool) -> PageMap {
         let mut map = PageMap::default();
@@ -275,7 +267,6 @@ mod tests {
             start: 0x1000,
             end: 0x1000 + 8 * memory.len() as u64,
             host: memory.as_mut_ptr().cast(),
-            allocation: AllocationId(1),
             writable,
             executable: false,
         })

@@ -69,6 +69,14 @@ impl HostMemory {
         unsafe { self.move_to(to) }
     }
 
+    /// Fills the memory, which nobody uses yet, with a dword for each offset.
+    pub(crate) fn fill(&self, word: impl Fn(u64) -> u32) {
+        for offset in (0..self.bytes).step_by(4) {
+            // SAFETY: the offset is inside this mapping, which is page-aligned and whole pages long.
+            unsafe { self.at.as_ptr().add(offset).cast::<u32>().write(word(offset as u64)) };
+        }
+    }
+
     /// How many of the bytes take host memory: those that have been touched, rounded out to whole (huge) pages.
     pub(crate) fn touched(&self) -> io::Result<u64> {
         const STEP: usize = 1 << 30;

@@ -10,4 +10,4 @@ mod page_map;
 pub(crate) use access::AccessKind;
 pub(crate) use access::View;
 pub use access::{MemoryFault, MemoryFaultReason};
-pub(crate) use page_map::{AllocationId, Mapping, PageMap};
+pub(crate) use page_map::{Mapping, PageMap};

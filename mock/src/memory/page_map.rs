@@ -2,10 +2,6 @@ use driver::address::{Bytes, GpuVa};
 
 use super::{AccessKind, MemoryFault, MemoryFaultReason};
 
-/// Names an allocation for as long as the mock lives; never reused, so that a stale access can be told from a fresh one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct AllocationId(pub u32);
-
 /// One contiguous range of GPU virtual addresses and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapping {
@@ -15,8 +11,6 @@ pub(crate) struct Mapping {
     pub end: u64,
     /// Host address of `start`.
     pub host: *mut u8,
-    /// The allocation that backs it.
-    pub allocation: AllocationId,
     /// KFD's `ALLOC_MEM_FLAGS_WRITABLE`.
     pub writable: bool,
     /// KFD's `ALLOC_MEM_FLAGS_EXECUTABLE`.
@@ -109,13 +103,6 @@ impl PageMap {
         }
     }
 
-    /// The mapping that holds `va`, if any.
-    #[must_use]
-    pub(crate) fn at(&self, va: GpuVa) -> Option<&Mapping> {
-        let at = self.mappings.partition_point(|m| m.end <= va.get());
-        self.mappings.get(at).filter(|m| m.start <= va.get())
-    }
-
     /// All mappings in address order.
     #[must_use]
     pub(crate) fn mappings(&self) -> &[Mapping] {
@@ -128,14 +115,7 @@ mod tests {
     use super::*;
 
     fn mapping(start: u64, end: u64) -> Mapping {
-        Mapping {
-            start,
-            end,
-            host: std::ptr::null_mut(),
-            allocation: AllocationId(1),
-            writable: true,
-            executable: false,
-        }
+        Mapping { start, end, host: std::ptr::null_mut(), writable: true, executable: false }
     }
 
     #[test]
@@ -167,6 +147,6 @@ mod tests {
         map.map(mapping(0x1000, 0x2000)).unwrap();
         assert_eq!(map.unmap(GpuVa::new(0x1800)).unwrap_err(), MappingError::NotMapped { start: 0x1800 });
         map.unmap(GpuVa::new(0x1000)).unwrap();
-        assert!(map.at(GpuVa::new(0x1000)).is_none());
+        assert!(map.mappings().is_empty());
     }
 }

@@ -21,7 +21,7 @@ mod tests;
 use std::sync::Arc;
 
 pub(crate) use access::{Access, AccessKind, Space};
-pub(crate) use event::Event;
+pub(crate) use event::{Allocated, CacheAction, Event, OrderEvent};
 use isa::Inst;
 
 use crate::code::Code;
@@ -54,8 +54,6 @@ pub(crate) struct WorkgroupStart<'a> {
     pub(crate) flat: u64,
     /// Its id in the grid.
     pub(crate) id: [u32; 3],
-    /// Its code; more may be decoded as it runs.
-    pub(crate) code: &'a Arc<Code>,
     /// Its waves with their initial registers.
     pub(crate) waves: &'a [Wave],
     /// Bytes of LDS it may address.
@@ -112,11 +110,6 @@ impl Observers {
     /// Who looks into a workgroup.
     pub(crate) fn workgroup(&self, start: &WorkgroupStart<'_>) -> Vec<Box<dyn WorkgroupObserver>> {
         self.all.iter().filter_map(|observer| observer.workgroup(start)).collect()
-    }
-
-    /// Whether nobody looks on.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
     }
 
     /// Tells everybody.

@@ -14,7 +14,7 @@ use driver::address::GpuVa;
 
 use crate::code::CodeCache;
 use crate::exec::{self, Cx, HostLevel, MfmaOrder, Outside, RegisterLimits, Stop, WaveFault};
-use crate::memory::{AllocationId, Mapping, PageMap, View};
+use crate::memory::{Mapping, PageMap, View};
 use crate::observe::WorkgroupObserver;
 use crate::wave::{LANES, Mode, Vreg, Wave, sreg};
 use crate::workgroup::Lds;
@@ -190,7 +190,6 @@ impl Bench {
                 start,
                 end: start + 4 * memory.len() as u64,
                 host: memory.as_mut_ptr().cast(),
-                allocation: AllocationId(start as u32),
                 writable: !executable,
                 executable,
             })

@@ -8,7 +8,7 @@ use mock::inspect::{Inspect, Inspection, WaveName};
 use mock::launch::Device;
 use serde::Serialize;
 
-use super::{inspect, print_json};
+use super::{inspect, print_json, print_reports};
 use crate::case::{self, Case, CaseOutcome};
 use crate::failure::Failure;
 use crate::platform::MOCK_VARIABLE;
@@ -43,7 +43,17 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
+    seen: Seen,
+}
+
+/// What was seen of the execution, as far as it was asked for.
+#[derive(Serialize)]
+struct Seen {
+    #[serde(flatten)]
     inspection: Inspection,
+    /// What the sanitizer found, if it looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports: Option<Vec<mock::Report>>,
 }
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
@@ -52,13 +62,16 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     let mut device = Device::start(mock::Config { inspect, ..config()? }).map_err(Failure::run)?;
     let result = case::run(&case, &mut device, Duration::from_secs(arguments.timeout));
     let inspection = device.mock().inspection();
+    let reports = device.mock().config().check.then(|| device.mock().reports());
     if !json {
         print!("{}", inspect::Text(&inspection));
+        print_reports(reports.as_deref().unwrap_or_default());
     }
     match result {
         Ok(outcome) => {
-            report(&case, &outcome, inspection, json)?;
-            Ok(ExitCode::from(u8::from(!outcome.is_match())))
+            let ok = outcome.is_match() && reports.as_ref().is_none_or(Vec::is_empty);
+            report(&case, &outcome, Seen { inspection, reports }, json)?;
+            Ok(ExitCode::from(u8::from(!ok)))
         }
         Err(error) => {
             if json {
@@ -69,7 +82,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                     wave_instructions: 0,
                     seconds: 0.0,
                     error: Some(error.to_string()),
-                    inspection,
+                    seen: Seen { inspection, reports },
                 })?;
             }
             Err(if error.is_refusal() { Failure::input(error) } else { Failure::run(error) })
@@ -85,17 +98,17 @@ fn config() -> Result<mock::Config, Failure> {
     }
 }
 
-fn report(case: &Case, outcome: &CaseOutcome, inspection: Inspection, json: bool) -> Result<(), Failure> {
+fn report(case: &Case, outcome: &CaseOutcome, seen: Seen, json: bool) -> Result<(), Failure> {
     let seconds = outcome.launch.elapsed.as_secs_f64();
     if json {
         return print_json(&Report {
             name: &case.name,
-            ok: outcome.is_match(),
+            ok: outcome.is_match() && seen.reports.as_ref().is_none_or(Vec::is_empty),
             max_error: Some(outcome.max_error()),
             wave_instructions: outcome.launch.wave_instructions,
             seconds,
             error: None,
-            inspection,
+            seen,
         });
     }
     let verdict = if outcome.is_match() { "matches" } else { "DIFFERS" };

@@ -110,6 +110,14 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Prints one object on a line of its own.
+/// Shows what the sanitizer found to a person.
+#[cfg(feature = "mock")]
+fn print_reports(reports: &[mock::Report]) {
+    for report in reports {
+        eprintln!("{report}");
+    }
+}
+
 fn print_json(object: &impl serde::Serialize) -> Result<(), Failure> {
     use std::io::Write;
     let line = serde_json::to_string(object).map_err(Failure::run)?;

@@ -87,6 +87,10 @@ struct Report<'a> {
     /// Whether kernels ran: on a machine that executes nothing there are no tokens, only times of the host.
     executed: bool,
     timings: Timings,
+    /// What the sanitizer of the emulated machine has found so far, if it looks.
+    #[cfg(feature = "mock")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports: Option<Vec<mock::Report>>,
 }
 
 /// How sure the results are of all instructions executed since the machine started.
@@ -156,14 +160,21 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                 finish_reason: answer.finish_reason,
                 executed,
                 timings,
+                #[cfg(feature = "mock")]
+                reports: reports(&platform),
             })?;
         } else {
             printer.finish(&answer, &timings)?;
         }
     }
     #[cfg(feature = "mock")]
-    if arguments.fidelity {
-        report_fidelity(&platform, json)?;
+    {
+        if !json {
+            super::print_reports(&reports(&platform).unwrap_or_default());
+        }
+        if arguments.fidelity {
+            report_fidelity(&platform, json)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -248,6 +259,12 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Input(format!("cannot read {}: {error}", path.display()))
+}
+
+#[cfg(feature = "mock")]
+fn reports(platform: &Platform) -> Option<Vec<mock::Report>> {
+    let mock = platform.mock.as_ref()?;
+    mock.config().check.then(|| mock.reports())
 }
 
 #[cfg(feature = "mock")]

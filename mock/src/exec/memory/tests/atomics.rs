@@ -1,7 +1,7 @@
 //! Atomic operations, in memory and in LDS, against definitions over exact numbers.
 
 use crate::exec::WaveFault;
-use crate::memory::{AllocationId, Mapping, MemoryFaultReason, PageMap, View};
+use crate::memory::{Mapping, MemoryFaultReason, PageMap, View};
 use crate::random::Random;
 use crate::testbench::{BUFFER, Bench};
 use crate::wave::{LANES, Mode, sreg};
@@ -315,7 +315,6 @@ fn updates_from_several_host_threads_all_count() {
         start: BUFFER,
         end: BUFFER + 16,
         host: memory.as_mut_ptr().cast(),
-        allocation: AllocationId(1),
         writable: true,
         executable: false,
     })

@@ -1,0 +1,111 @@
+use isa::Implicit;
+use isa::{Inst, RegFile, RegRange};
+
+use crate::observe::WorkgroupStart;
+use crate::wave::sreg;
+
+/// Which registers of a wave have been written, vector registers lane by lane.
+pub(super) struct Registers {
+    vector: Vec<u64>,
+    /// First AccVGPR in `vector`.
+    acc: usize,
+    scalar: u128,
+}
+
+impl Registers {
+    /// What the hardware has written at the start of a wave: user data, system SGPRs and work-item ids (AMDGPUUsage,
+    /// "Initial Kernel Execution State").
+    pub(super) fn at_start(start: &WorkgroupStart<'_>) -> Self {
+        let resources = start.launch.shape.resources;
+        let system = (resources.rsrc2 >> 7 & 0xf).count_ones();
+        let user = resources.user_sgprs() + system;
+        let special = 0b11 << sreg::FLAT_SCRATCH_LO | 0b11 << sreg::XNACK_MASK_LO | 0b11 << sreg::EXEC_LO;
+        let ttmp = 0xffff << sreg::TTMP0;
+        let mut vector = vec![0; resources.vgprs() as usize];
+        vector[0] = u64::MAX;
+        let acc = resources.accum_offset() as usize;
+        Self { vector, acc, scalar: ((1 << user) - 1) | special | ttmp }
+    }
+
+    /// The first register that `inst` needs in the lanes of `exec` and the wave has not written, with its lane.
+    pub(super) fn unwritten(&self, inst: &Inst, exec: u64) -> Option<(RegRange, Option<u8>)> {
+        // Lanes read from elsewhere than their own: what they need is known only to the instruction.
+        let crosses_lanes = inst.mods.dpp.is_some() || !reads_own_lanes(inst);
+        inst.inputs().find_map(|range| self.unwritten_in(range, exec, crosses_lanes))
+    }
+
+    fn unwritten_in(&self, range: RegRange, exec: u64, crosses_lanes: bool) -> Option<(RegRange, Option<u8>)> {
+        let one = |number| RegRange { file: range.file, first: number, count: 1 };
+        for number in range.first..range.first.saturating_add(range.count) {
+            match range.file {
+                RegFile::Scalar if self.scalar >> number & 1 == 0 => return Some((one(number), None)),
+                RegFile::Scalar | RegFile::Scc => {}
+                RegFile::Vector | RegFile::Acc => {
+                    let written = self.vector.get(self.at(range.file, number)).copied().unwrap_or(u64::MAX);
+                    let missing = if crosses_lanes { if written == 0 { exec } else { 0 } } else { exec & !written };
+                    if missing != 0 {
+                        return Some((one(number), Some(missing.trailing_zeros() as u8)));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Records what `inst` has written in the lanes of `exec`.
+    pub(super) fn wrote(&mut self, inst: &Inst, exec: u64) {
+        let info = inst.op.info();
+        if info.writes.contains(Implicit::INDEXED) || info.reads.contains(Implicit::INDEXED) {
+            // Which register is known at run time only; what is not known is not reported.
+            self.vector.fill(u64::MAX);
+            self.scalar = u128::MAX;
+            return;
+        }
+        let lanes = if info.reads.contains(Implicit::EXEC) { exec } else { u64::MAX };
+        for range in inst.writes() {
+            self.set(range, lanes);
+        }
+    }
+
+    /// Takes registers as written from now on.
+    pub(super) fn set(&mut self, range: RegRange, lanes: u64) {
+        for number in range.first..range.first.saturating_add(range.count) {
+            match range.file {
+                RegFile::Scalar => self.scalar |= 1 << (number & 127),
+                RegFile::Scc => {}
+                RegFile::Vector | RegFile::Acc => {
+                    let at = self.at(range.file, number);
+                    if let Some(written) = self.vector.get_mut(at) {
+                        *written |= lanes;
+                    }
+                }
+            }
+        }
+    }
+
+    fn at(&self, file: RegFile, number: u8) -> usize {
+        usize::from(number) + if file == RegFile::Acc { self.acc } else { 0 }
+    }
+}
+
+/// Whether vector sources are read in the lanes of EXEC and no others.
+fn reads_own_lanes(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    info.reads.contains(Implicit::EXEC) && !info.name.contains("permlane") && !info.name.contains("permute")
+}
+
+/// A register as LLVM writes it.
+pub(super) fn name(range: RegRange) -> String {
+    match (range.file, usize::from(range.first)) {
+        (RegFile::Scc, _) => "scc".into(),
+        (RegFile::Vector, number) => format!("v{number}"),
+        (RegFile::Acc, number) => format!("a{number}"),
+        (RegFile::Scalar, sreg::VCC_LO) => "vcc_lo".into(),
+        (RegFile::Scalar, 107) => "vcc_hi".into(),
+        (RegFile::Scalar, sreg::M0) => "m0".into(),
+        (RegFile::Scalar, sreg::EXEC_LO) => "exec_lo".into(),
+        (RegFile::Scalar, 127) => "exec_hi".into(),
+        (RegFile::Scalar, number @ sreg::TTMP0..sreg::M0) => format!("ttmp{}", number - sreg::TTMP0),
+        (RegFile::Scalar, number) => format!("s{number}"),
+    }
+}

@@ -1,0 +1,7 @@
+mod bench;
+mod hazards;
+mod lds;
+mod memory;
+mod races;
+mod registers;
+mod waits;
