@@ -356,7 +356,7 @@ unsafe fn run<L: Lane>(sources: &[Source; 3], flags: Flags, out: *mut Vreg) -> u
             for i in 0..CHUNK {
                 d[i] = L::fast(flags.imm, a[i], b[i], c[i]);
             }
-            if L::HAS_RARE && (0..CHUNK).fold(false, |any, i| any | L::rare(a[i], b[i], c[i], d[i])) {
+            if L::HAS_RARE && any_pair(|i| L::rare(a[i], b[i], c[i], d[i])) {
                 bits |= redo::<L>(sources, flags, out, chunk);
                 continue;
             }
@@ -367,6 +367,20 @@ unsafe fn run<L: Lane>(sources: &[Source; 3], flags: Flags, out: *mut Vreg) -> u
         }
     }
     bits
+}
+
+/// Whether `is` holds for any lane of a chunk.
+///
+/// Lanes are taken in pairs half a chunk apart, and the pairs compared as a whole: that compiles to one comparison of two
+/// vector registers and one test, where a fold over the lanes shuffles them first.
+#[inline(always)]
+fn any_pair(is: impl Fn(usize) -> bool) -> bool {
+    const HALF: usize = CHUNK / 2;
+    let mut pairs = [false; HALF];
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        *pair = is(i) | is(i + HALF);
+    }
+    pairs != [false; HALF]
 }
 
 /// Does a chunk again that has rare lanes.

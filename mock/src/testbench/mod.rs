@@ -207,6 +207,7 @@ impl Bench {
                 Stop::Undecoded(address) => {
                     let mut extended = crate::code::Code::clone(&code);
                     self.wave.pc = extended.extend(address, &map, level);
+                    record::executed(&extended);
                     code = Arc::new(extended);
                 }
                 stop @ (Stop::End | Stop::Quantum | Stop::Fault(_)) => return stop,

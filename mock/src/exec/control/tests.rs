@@ -1,5 +1,5 @@
-use crate::exec::WaveFault;
-use crate::testbench::Bench;
+use crate::exec::{HostLevel, Stop, WaveFault};
+use crate::testbench::{Bench, assemble};
 use crate::wave::sreg;
 
 #[test]
@@ -96,6 +96,15 @@ fn an_interrupt_carries_m0_to_the_host_and_other_messages_are_refused() {
     if let Some(result) = Bench::new().try_run("s_sendmsg sendmsg(MSG_SAVEWAVE)") {
         assert!(matches!(result, Err(WaveFault::Instruction(text)) if text.contains("message 4")));
     }
+}
+
+#[test]
+fn a_wave_that_sends_and_halts_sends_once_and_stays() {
+    let Some(code) = assemble("s_sendmsghalt sendmsg(MSG_INTERRUPT)\ns_mov_b32 s0, 1") else { return };
+    let mut bench = Bench::new();
+    *bench.s(sreg::M0) = 7;
+    assert_eq!(bench.run_bounded(&code, HostLevel::Baseline, &mut [], 100), Stop::Yield);
+    assert_eq!((*bench.s(0), &*bench.outside.interrupts.borrow()), (0, &vec![7]));
 }
 
 #[test]

@@ -136,8 +136,8 @@ fn exp2(a: f32) -> f32 {
 #[inline(always)]
 fn log2(a: f32) -> f32 {
     let bits = a.to_bits();
-    let exponent = (bits as i32 - 0x3f35_04f3) >> 23;
-    let m = f64::from(f32::from_bits((bits as i32 - (exponent << 23)) as u32));
+    let exponent = (bits as i32).wrapping_sub(0x3f35_04f3) >> 23;
+    let m = f64::from(f32::from_bits((bits as i32).wrapping_sub(exponent << 23) as u32));
     let t = (m - 1.0) / (m + 1.0);
     const ODD: [f64; 9] =
         [1.0, 1.0 / 3.0, 1.0 / 5.0, 1.0 / 7.0, 1.0 / 9.0, 1.0 / 11.0, 1.0 / 13.0, 1.0 / 15.0, 1.0 / 17.0];

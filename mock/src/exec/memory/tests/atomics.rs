@@ -8,6 +8,7 @@ use crate::wave::{LANES, Mode, sreg};
 
 use super::super::combine::Word;
 use super::exact::{BF16, F16, F32, F64, add, add_f64, bitwise, by_sign, extreme, halves, number};
+use super::forms::{RAW, describe};
 
 /// One operation: its name in memory instructions and in DS instructions ("" if there is none), bits, and the new value
 /// from the old one and the operands (for comparisons: new value, then comparand).
@@ -112,10 +113,11 @@ fn inputs(bits: u32) -> Vec<[u64; 3]> {
 /// A way to apply an operation: instruction text by operation name and width, and whether it returns the value before.
 type Way = (fn(&str, u32) -> String, bool);
 
-const MEMORY: [Way; 5] = [
+const MEMORY: [Way; 6] = [
     (|name, bits| format!("global_atomic_{name} v[2:3], {}, off", operands(bits, name)), false),
     (|name, bits| format!("global_atomic_{name} {}, v[2:3], {}, off sc0", result(bits), operands(bits, name)), true),
     (|name, bits| format!("global_atomic_{name} {}, v4, {}, s[2:3] sc0", result(bits), operands(bits, name)), true),
+    (|name, bits| format!("buffer_atomic_{name} {}, v4, s[8:11], 0 offen sc0", operands(bits, name)), true),
     (|name, bits| format!("flat_atomic_{name} v[2:3], {}", operands(bits, name)), false),
     (|name, bits| format!("flat_atomic_{name} {}, v[2:3], {} sc0", result(bits), operands(bits, name)), true),
 ];
@@ -153,6 +155,7 @@ fn memory_atomics_leave_the_defined_value_and_return_the_one_before() {
                 bench.set_v64(2, |lane| BUFFER + (step * lane) as u64);
                 *bench.v(4) = std::array::from_fn(|lane| (step * lane) as u32);
                 bench.set_s64(2, BUFFER);
+                describe(&mut bench, BUFFER, 0, 64 * 1024, RAW);
                 set(&mut bench, 10, *bits, |lane| input(lane)[1]);
                 set(&mut bench, 10 + step / 4, *bits, |lane| input(lane)[2]);
                 set(&mut bench, 20, *bits, |_| 77);
@@ -169,13 +172,43 @@ fn memory_atomics_leave_the_defined_value_and_return_the_one_before() {
                     let words = &bench.buffer[lane * step / 4..];
                     let after: u64 = (0..step / 4).map(|i| u64::from(words[i]) << (32 * i)).sum();
                     assert_eq!(after, define(old, a, b), "{}: {old:#x}, {a:#x}, {b:#x}", text(name, *bits));
-                    assert_eq!(
-                        get(&mut bench, 20, *bits, lane),
-                        if returns { old } else { 77 },
-                        "{}",
-                        text(name, *bits)
-                    );
+                    let text = text(name, *bits);
+                    // Buffer instructions return to their first operand.
+                    let result = if text.starts_with("buffer") { 10 } else { 20 };
+                    let expected = if returns { old } else { 77 };
+                    assert_eq!(get(&mut bench, result, *bits, lane), expected, "{text}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn scalar_atomics_leave_the_defined_value_and_return_the_one_before() {
+    let integers = |row: &&Row| !row.0.is_empty() && !row.0.contains("_f") && !row.0.contains("pk_");
+    for Row(name, _, bits, define) in ROWS.iter().filter(integers) {
+        let dwords = *bits as usize / 32;
+        let scalars = |count: usize| if count == 1 { "s20".into() } else { format!("s[20:{}]", 19 + count) };
+        let data = scalars(if name.starts_with("cmpswap") { 2 * dwords } else { dwords });
+        for text in [
+            format!("s_atomic_{name} {data}, s[2:3], 0x10 glc"),
+            format!("s_buffer_atomic_{name} {data}, s[8:11], 0x10 glc"),
+        ] {
+            for [old, a, b] in inputs(*bits).into_iter().step_by(7) {
+                let mut bench = Bench::new();
+                bench.set_s64(2, BUFFER);
+                describe(&mut bench, BUFFER, 0, 64, RAW);
+                for dword in 0..dwords {
+                    *bench.s(20 + dword) = (a >> (32 * dword)) as u32;
+                    *bench.s(20 + dwords + dword) = (b >> (32 * dword)) as u32;
+                    bench.buffer[4 + dword] = (old >> (32 * dword)) as u32;
+                }
+                if !bench.run(&text) {
+                    return;
+                }
+                let after: u64 = (0..dwords).map(|i| u64::from(bench.buffer[4 + i]) << (32 * i)).sum();
+                let returned: u64 = (0..dwords).map(|i| u64::from(*bench.s(20 + i)) << (32 * i)).sum();
+                assert_eq!((after, returned), (define(old, a, b), old), "{text}: {old:#x}, {a:#x}, {b:#x}");
             }
         }
     }

@@ -200,6 +200,14 @@ fn the_descriptor_gives_format_and_selection_of_untyped_instructions() {
     if bench.run("buffer_store_format_xyz v[20:22], off, s[8:11], 0") {
         assert_eq!(bench.buffer[0], 10 << 24 | 12);
     }
+    // With components in place, a store of some of them writes the whole element.
+    describe(&mut bench, BUFFER, 0, 4, 4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 10 << 15);
+    for (name, data, expected) in [("x", "v20", 10), ("xy", "v[20:21]", 0x0b0a), ("xyzw", "v[20:23]", 0x0d0c_0b0a)] {
+        bench.buffer[0] = 0;
+        if bench.run(&format!("buffer_store_format_{name} {data}, off, s[8:11], 0")) {
+            assert_eq!(bench.buffer[0], expected, "{name}");
+        }
+    }
 }
 
 #[test]
@@ -223,6 +231,12 @@ fn sixteen_bit_forms_pack_two_components_a_register() {
         assert_eq!(found, [0x0002_0001, 0x0004_0003, 0x0002_0001, 0xaaaa_0003, 0xaaaa_0001, 0x3c00_4000]);
         assert_eq!(bench.buffer[4..6], [0x0403_0201, 0x3c00_4000]);
     }
+    describe(&mut bench, BUFFER, 0, 64, 4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 10 << 15);
+    let text = "buffer_load_format_d16_xyzw v[28:29], off, s[8:11], 0\n\
+                buffer_store_format_d16_xyzw v[28:29], off, s[8:11], 0 offset:40";
+    if bench.run(text) {
+        assert_eq!((bench.v(28)[0], bench.v(29)[0], bench.buffer[10]), (0x0002_0001, 0x0004_0003, 0x0403_0201));
+    }
     describe(&mut bench, BUFFER, 0, 64, 4 | 4 << 12 | 10 << 15);
     if bench.run(
         "buffer_load_format_d16_hi_x v26, off, s[8:11], 0\nbuffer_store_format_d16_hi_x v26, off, s[8:11], 0 offset:32",
@@ -237,5 +251,40 @@ fn a_format_that_does_not_exist_is_refused() {
     describe(&mut bench, BUFFER, 0, 64, 0x8000);
     if let Some(result) = bench.try_run("tbuffer_load_format_x v1, off, s[8:11], 0 format:111") {
         assert!(matches!(result, Err(WaveFault::Instruction(text)) if text.contains("data format 15")));
+    }
+}
+
+#[test]
+fn each_number_of_components_is_loaded_and_stored() {
+    // Components in place, 8_8_8_8 UINT.
+    let whole = 4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 10 << 15;
+    let register = |first: usize, count: usize| match count {
+        1 => format!("v{first}"),
+        _ => format!("v[{first}:{}]", first + count - 1),
+    };
+    for (count, name) in [(1, "x"), (2, "xy"), (3, "xyz"), (4, "xyzw")] {
+        let mut bench = Bench::new();
+        bench.set_s64(sreg::EXEC_LO, 1);
+        bench.buffer[0] = 0x0403_0201;
+        describe(&mut bench, BUFFER, 0, 64, whole);
+        let (wide, packed) = (register(20, count), register(28, count.div_ceil(2)));
+        let text = format!(
+            "buffer_load_format_{name} {wide}, off, s[8:11], 0\n\
+             buffer_load_format_d16_{name} {packed}, off, s[8:11], 0\n\
+             buffer_store_format_{name} {wide}, off, s[8:11], 0 offset:16\n\
+             buffer_store_format_d16_{name} {packed}, off, s[8:11], 0 offset:32\n\
+             tbuffer_store_format_d16_{name} {packed}, off, s[8:11], 0 format:{} offset:48",
+            10 | 4 << 4
+        );
+        if !bench.run(&text) {
+            return;
+        }
+        let found: Vec<u32> = (0..count).map(|i| bench.v(20 + i)[0]).collect();
+        assert_eq!(found, (1..=count as u32).collect::<Vec<_>>(), "{name}");
+        let halves = |i: usize| bench.wave.vgprs[28 + i / 2].0[0] >> (16 * (i % 2)) & 0xffff;
+        assert!((0..count).all(|i| halves(i) == i as u32 + 1), "{name}");
+        // Components that are not given are stored as zero.
+        let stored = 0x0403_0201 & (u32::MAX >> (32 - 8 * count));
+        assert_eq!([4, 8, 12].map(|at| bench.buffer[at]), [stored; 3], "{name}");
     }
 }

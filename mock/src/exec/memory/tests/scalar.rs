@@ -34,6 +34,62 @@ fn loads_bring_consecutive_dwords_from_the_sum_of_base_and_offsets() {
 }
 
 #[test]
+fn buffer_and_scratch_loads_of_each_size_bring_consecutive_dwords() {
+    for (suffix, dwords) in [("", 1), ("x2", 2), ("x4", 4), ("x8", 8), ("x16", 16)] {
+        let data = if dwords == 1 { "s20".into() } else { format!("s[20:{}]", 19 + dwords) };
+        let mut texts = vec![format!("s_buffer_load_dword{suffix} {data}, s[8:11], 0x40")];
+        if dwords <= 4 {
+            texts.push(format!("s_scratch_load_dword{suffix} {data}, s[2:3], 0x40"));
+        }
+        for text in texts {
+            let mut bench = bench();
+            describe(&mut bench, BUFFER, 0, 4096, 0);
+            if !bench.run(&text) {
+                return;
+            }
+            for i in 0..=dwords {
+                let expected = if i < dwords { 0x110 + i as u32 } else { 0 };
+                assert_eq!(*bench.s(20 + i), expected, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn buffer_and_scratch_stores_of_each_size_write_consecutive_dwords() {
+    for (suffix, dwords) in [("", 1), ("x2", 2), ("x4", 4)] {
+        let data = if dwords == 1 { "s20".into() } else { format!("s[20:{}]", 19 + dwords) };
+        for text in [
+            format!("s_buffer_store_dword{suffix} {data}, s[8:11], 0x40"),
+            format!("s_scratch_store_dword{suffix} {data}, s[2:3], 0x40"),
+        ] {
+            let mut bench = bench();
+            describe(&mut bench, BUFFER, 0, 4096, 0);
+            (20..25).for_each(|at| *bench.s(at) = at as u32);
+            if !bench.run(&text) {
+                return;
+            }
+            for i in 0..=dwords {
+                let expected = if i < dwords { 20 } else { 0x110 } + i as u32;
+                assert_eq!(bench.buffer[16 + i], expected, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn instructions_for_caches_and_translations_change_nothing() {
+    let text = "ds_nop\ns_dcache_inv\ns_dcache_wb\ns_dcache_inv_vol\ns_dcache_wb_vol\ns_dcache_discard s[2:3], 0x0\n\
+                s_dcache_discard_x2 s[2:3], 0x0\ns_atc_probe 1, s[2:3], 0x0\ns_atc_probe_buffer 1, s[8:11], 0x0";
+    let mut bench = bench();
+    describe(&mut bench, BUFFER, 0, 4096, 0);
+    let (buffer, scalars) = (bench.buffer.clone(), bench.wave.sgprs);
+    if bench.run(text) {
+        assert!(bench.buffer == buffer && bench.wave.sgprs == scalars);
+    }
+}
+
+#[test]
 fn negative_offsets_and_scratch_offsets_of_64_bytes_are_understood() {
     let mut bench = bench();
     bench.set_s64(2, BUFFER + 64);

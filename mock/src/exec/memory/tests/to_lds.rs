@@ -77,9 +77,23 @@ fn lanes_outside_the_lds_do_not_read_and_lanes_outside_the_buffer_write_zero() {
 fn scratch_is_loaded_into_lds_too() {
     let mut bench = Bench::new();
     bench.wave.scratch_base = BUFFER;
-    bench.buffer.iter_mut().enumerate().for_each(|(i, word)| *word = i as u32);
-    if bench.run("scratch_load_lds_dword off, off offset:8") {
-        // Dword 2 of each lane's scratch, at the instruction's offset in LDS.
-        assert!((0..LANES as u32).all(|lane| bench.lds.read_u32(8 + 4 * lane) == 128 + lane));
+    // The upper bytes make the low ones negative in every second lane.
+    let word = |i: u32| i | (i & 1) << 7 | (i & 1) << 15;
+    bench.buffer.iter_mut().zip(0..).for_each(|(dword, i)| *dword = word(i));
+    type Load = (&'static str, fn(u32) -> u32);
+    let loads: [Load; 5] = [
+        ("dword", |word| word),
+        ("ubyte", |word| word & 0xff),
+        ("sbyte", |word| word as i8 as u32),
+        ("ushort", |word| word & 0xffff),
+        ("sshort", |word| word as i16 as u32),
+    ];
+    for (name, define) in loads {
+        if bench.run(&format!("scratch_load_lds_{name} off, off offset:8")) {
+            // Dword 2 of each lane's scratch, at the instruction's offset in LDS.
+            for lane in 0..LANES as u32 {
+                assert_eq!(bench.lds.read_u32(8 + 4 * lane), define(word(128 + lane)), "{name}, lane {lane}");
+            }
+        }
     }
 }

@@ -145,12 +145,12 @@ fn bits_are_counted_and_found() {
             ("v_ffbh_u32 d, a", |i| first(true, 0, i.a)),
             ("v_ffbl_b32 d, a", |i| first(false, 0, i.a)),
             ("v_ffbh_i32 d, a", |i| first(true, bit(i.a, 31), i.a)),
-            ("v_bcnt_u32_b32 d, a, b", |i| ((0..32).map(|n| bit(i.a, n)).sum::<u64>() + i.b) as u32),
+            ("v_bcnt_u32_b32 d, a, b", |i| ((0..32).map(|n| bit(i.a, n)).sum::<u64>().wrapping_add(i.b)) as u32),
             ("v_mbcnt_lo_u32_b32 d, a, b", |i| {
-                ((0..32.min(i.lane as u64)).map(|n| bit(i.a, n)).sum::<u64>() + i.b) as u32
+                ((0..32.min(i.lane as u64)).map(|n| bit(i.a, n)).sum::<u64>().wrapping_add(i.b)) as u32
             }),
             ("v_mbcnt_hi_u32_b32 d, a, b", |i| {
-                ((32..(i.lane as u64).max(32)).map(|n| bit(i.a, n - 32)).sum::<u64>() + i.b) as u32
+                ((32..(i.lane as u64).max(32)).map(|n| bit(i.a, n - 32)).sum::<u64>().wrapping_add(i.b)) as u32
             }),
         ],
     );

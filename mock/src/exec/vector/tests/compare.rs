@@ -161,3 +161,20 @@ fn comparisons_flush_denormal_operands_if_mode_says_so() {
         assert_eq!(bench.s64(2), u64::MAX);
     }
 }
+
+#[test]
+fn class_tests_that_write_exec_leave_on_the_lanes_that_pass() {
+    for (ty, value, infinity) in
+        [("f16", "v0", 0x7c00), ("f32", "v0", 0x7f80_0000), ("f64", "v[0:1]", 0x7ff0_0000_0000_0000_u64)]
+    {
+        let mut bench = Bench::new();
+        bench.set_v64(0, |lane| if lane % 3 == 0 { infinity } else { 1 });
+        // Plus infinity.
+        *bench.v(2) = [1 << 9; LANES];
+        bench.set_s64(sreg::EXEC_LO, 0xffff_ffff);
+        if bench.run(&format!("v_cmpx_class_{ty} vcc, {value}, v2")) {
+            let expected = (0..32).filter(|lane| lane % 3 == 0).map(|lane| 1 << lane).sum::<u64>();
+            assert_eq!((bench.s64(sreg::EXEC_LO), bench.s64(sreg::VCC_LO)), (expected, expected), "{ty}");
+        }
+    }
+}

@@ -138,7 +138,7 @@ fn the_last_multiply_add_undoes_the_scaling_of_marked_lanes() {
 #[test]
 fn operands_are_scaled_out_of_the_reach_of_denormals() {
     // Value, denominator, numerator; scaled value and flag, from the conditions of CDNA4 ISA, V_DIV_SCALE_F32.
-    let power = |n: i32| 2f32.powi(n);
+    let power = |n: i32| 2f64.powi(n) as f32;
     let cases = [
         (1.0, 1.0, 3.0, 1.0, false),
         (1.0, 1.0, power(100), power(64), true),

@@ -122,7 +122,7 @@ impl Format {
     }
 
     pub(super) fn bits(self, value: u64) -> u64 {
-        value & (2 * self.sign() - 1)
+        value & (self.sign() << 1).wrapping_sub(1)
     }
 
     /// An operand after flushing.

@@ -114,6 +114,9 @@ fn eight_bit_formats_widen_exactly() {
     let numbers: Vec<u64> = (0..0x7d).flat_map(|code| [code, code | 0x80]).collect();
     for codes in numbers.chunks(64) {
         check_values(codes, "v_cvt_f32_bf8 v1, v0", |code| wide(BF8, code & 0xff));
+        check_values(codes, "v_cvt_pk_f32_bf8 v[2:3], v0\nv_mov_b32 v1, v2", |code| wide(BF8, code & 0xff));
+        let high = "v_lshlrev_b32 v4, 8, v0\nv_cvt_pk_f32_bf8 v[2:3], v4\nv_mov_b32 v1, v3";
+        check_values(codes, high, |code| wide(BF8, code & 0xff));
     }
 }
 

@@ -281,3 +281,16 @@ fn large_angles_shift_the_segments() {
         assert_eq!(f64::from_bits(bench.v64(4, lane)), expected, "exponent {exponent}");
     }
 }
+
+#[test]
+fn legacy_forms_give_what_the_others_do() {
+    let mut random = Random::new(11);
+    for _ in 0..50 {
+        let mut bench = Bench::new();
+        *bench.v(0) = std::array::from_fn(|_| random.next());
+        let text = "v_exp_f32 v1, v0\nv_exp_legacy_f32 v2, v0\nv_log_f32 v3, v0\nv_log_legacy_f32 v4, v0";
+        if bench.run(text) {
+            assert_eq!((*bench.v(2), *bench.v(4)), (*bench.v(1), *bench.v(3)));
+        }
+    }
+}
