@@ -18,7 +18,7 @@ pub(super) struct Visitor<'a> {
     pub(super) scope: Scope,
     /// What of its own has completed.
     pub(super) completed: Completed,
-    /// What it knows of its workgroup.
+    /// What its workgroup had issued before the last barrier.
     pub(super) known: &'a Clocks,
     /// What it knows of other workgroups.
     pub(super) foreign: &'a mut Foreign,

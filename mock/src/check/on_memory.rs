@@ -101,7 +101,7 @@ impl Workgroup {
             place: self.place,
             scope,
             completed: state.waits.completed(),
-            known: &state.known,
+            known: &state.issued,
             foreign: &mut state.foreign,
             tells: &tells,
             earlier: &mut self.earlier,

@@ -29,6 +29,10 @@ impl Registers {
 
     /// The first register that `inst` needs in the lanes of `exec` and the wave has not written, with its lane.
     pub(super) fn unwritten(&self, inst: &Inst, exec: u64) -> Option<(RegRange, Option<u8>)> {
+        // Compilers copy registers, and read pairs, of which a part has no value and is not used.
+        if is_move(inst) || inst.op.info().name.starts_with("v_pk_") {
+            return None;
+        }
         // Lanes read from elsewhere than their own: what they need is known only to the instruction.
         let crosses_lanes = inst.mods.dpp.is_some() || !reads_own_lanes(inst);
         inst.inputs().find_map(|range| self.unwritten_in(range, exec, crosses_lanes))
@@ -62,8 +66,43 @@ impl Registers {
             return;
         }
         let lanes = if info.reads.contains(Implicit::EXEC) { exec } else { u64::MAX };
+        let copied = inst.src[0].registers().filter(|_| is_move(inst) && inst.mods.dpp.is_none());
         for range in inst.writes() {
-            self.set(range, lanes);
+            match copied {
+                Some(from) => self.copy(from, range, lanes),
+                None => self.set(range, lanes),
+            }
+        }
+    }
+
+    /// The destination has a value where the source has one.
+    fn copy(&mut self, from: RegRange, to: RegRange, lanes: u64) {
+        for i in 0..to.count {
+            let number = from.first.saturating_add(i.min(from.count.saturating_sub(1)));
+            let value = match from.file {
+                RegFile::Scalar => {
+                    if self.scalar >> (number & 127) & 1 == 1 {
+                        u64::MAX
+                    } else {
+                        0
+                    }
+                }
+                RegFile::Scc => u64::MAX,
+                RegFile::Vector | RegFile::Acc => {
+                    self.vector.get(self.at(from.file, number)).copied().unwrap_or(u64::MAX)
+                }
+            };
+            let register = RegRange { file: to.file, first: to.first + i, count: 1 };
+            match to.file {
+                RegFile::Scalar if value == 0 => self.scalar &= !(1 << (register.first & 127)),
+                RegFile::Scalar | RegFile::Scc => self.set(register, lanes),
+                RegFile::Vector | RegFile::Acc => {
+                    let at = self.at(to.file, register.first);
+                    if let Some(written) = self.vector.get_mut(at) {
+                        *written = *written & !lanes | value & lanes;
+                    }
+                }
+            }
         }
     }
 
@@ -86,6 +125,12 @@ impl Registers {
     fn at(&self, file: RegFile, number: u8) -> usize {
         usize::from(number) + if file == RegFile::Acc { self.acc } else { 0 }
     }
+}
+
+/// Whether the instruction only copies: what it copies is judged where it is used.
+fn is_move(inst: &Inst) -> bool {
+    let name = inst.op.info().name;
+    name.starts_with("v_mov_b") || name.starts_with("v_accvgpr") || name.starts_with("s_mov_b")
 }
 
 /// Whether vector sources are read in the lanes of EXEC and no others.

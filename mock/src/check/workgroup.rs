@@ -44,6 +44,9 @@ pub(super) struct WaveState {
     pub(super) hazards: Hazards,
     /// What it knows of the waves of its workgroup.
     pub(super) known: Clocks,
+    /// What the waves of its workgroup had issued before the last barrier: vector memory of one compute unit is in order
+    /// among its waves, so that this is enough for memory, though not for LDS (AMDGPUUsage, "Memory Model gfx942").
+    pub(super) issued: Clocks,
     /// What it knows of other workgroups.
     pub(super) foreign: Foreign,
     /// What it tells others, until that changes.
@@ -58,6 +61,7 @@ impl Workgroup {
             waits: Waits::default(),
             hazards: Hazards::default(),
             known: Clocks::new(count),
+            issued: Clocks::new(count),
             foreign: Foreign::default(),
             tells: None,
         };
@@ -163,15 +167,18 @@ impl WorkgroupObserver for Workgroup {
 
     fn barrier(&mut self) {
         let mut all = Clocks::new(self.waves.len());
+        let mut issued = all.clone();
         let mut foreign = Known::default();
         for (wave, state) in self.waves.iter().enumerate() {
             all.join(&state.known);
             all.learn(wave, state.waits.completed());
+            issued.learn(wave, [state.waits.now(); 2]);
             foreign.join(state.foreign.usable());
         }
         let foreign = Arc::new(foreign);
         for state in &mut self.waves {
             state.known.clone_from(&all);
+            state.issued.clone_from(&issued);
             state.foreign.set_usable(&foreign);
             state.tells = None;
         }

@@ -14,8 +14,8 @@ fn a_vector_register_has_no_value_until_it_is_written() {
 
 #[test]
 fn a_vector_register_is_written_lane_by_lane() {
-    let half = "s_mov_b64 exec, 0xff\nv_mov_b32 v1, 1\ns_mov_b64 exec, -1\nv_mov_b32 v2, v1";
-    let whole = "v_mov_b32 v1, 1\ns_mov_b64 exec, 0xff\nv_mov_b32 v2, v1";
+    let half = "s_mov_b64 exec, 0xff\nv_mov_b32 v1, 1\ns_mov_b64 exec, -1\nv_add_u32 v2, v1, v1";
+    let whole = "v_mov_b32 v1, 1\ns_mov_b64 exec, 0xff\nv_add_u32 v2, v1, v1";
     let reports = differ(CheckBench::new, ONE, ReportKind::UnwrittenRegister, half, whole);
     assert!(reports.iter().all(|report| report.lane == Some(8)));
 }
@@ -33,7 +33,8 @@ fn vcc_has_no_value_until_it_is_written() {
 
 #[test]
 fn an_accumulation_register_has_no_value_until_it_is_written() {
-    check("v_accvgpr_read_b32 v1, a3", "v_accvgpr_write_b32 a3, v0\ns_nop 3\nv_accvgpr_read_b32 v1, a3");
+    let read = "v_accvgpr_read_b32 v1, a3\nv_add_u32 v2, v1, v1";
+    check(read, &format!("v_accvgpr_write_b32 a3, v0\ns_nop 3\n{read}"));
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn user_data_and_workgroup_ids_are_there_from_the_start() {
     bench.zeroed("numbers", 4096);
     if bench.launch("s_add_u32 s10, s0, s2\nv_mov_b32 v1, v0", ONE) {
         assert_eq!(bench.reports(), []);
-        assert!(bench.launch("s_mov_b32 s10, s3", ONE));
+        assert!(bench.launch("s_add_u32 s10, s3, s3", ONE));
         assert_eq!(bench.kinds(), [ReportKind::UnwrittenRegister]);
     }
 }
