@@ -122,6 +122,11 @@ fn the_resident_form_gives_the_same_answers_on_eight_gpus() {
 }
 
 #[test]
+fn collectives_with_signals_give_the_same_answers() {
+    check_with("gpus=2", "2", &["--collectives", "signals"], &one_of_each_kind()[..2]);
+}
+
+#[test]
 fn any_chunking_of_the_prompt_gives_the_same_answer() {
     for chunk in ["7", "512"] {
         check_with("gpus=2", "2", &["--chunk", chunk], &one_of_each_kind()[..2]);

@@ -131,6 +131,14 @@ code_objects! {
         /// Columns of all ranks.
         ALL_GATHER = "all_gather", 256 work-items, 0 LDS;
     }
+    signal {
+        /// Values of this rank to all mailboxes.
+        SIGNAL_SEND = "signal_send", 256 work-items, 0 LDS;
+        /// Sum over ranks, once all have signalled.
+        SIGNAL_SUM = "signal_sum", 256 work-items, 0 LDS;
+        /// Columns of all ranks, once all have signalled.
+        SIGNAL_GATHER = "signal_gather", 256 work-items, 0 LDS;
+    }
     argmax {
         /// Greedy choice over all ranks.
         ARGMAX = "argmax", 256 work-items, 32 LDS;

@@ -20,7 +20,7 @@ pub struct Mailbox {
     pub mailboxes: [GpuVa; MAX_RANKS],
     /// The error word of this GPU.
     pub error: GpuVa,
-    /// Words of one sender in one half: the most values that any collective sends, at least 2.
+    /// Words of one sender in one half: one more than the most values that any collective sends, at least 3.
     pub words: u64,
     /// How long to wait for a peer, in ticks of `s_memrealtime` (100 MHz).
     pub timeout: u64,

@@ -55,6 +55,7 @@ pub mod mix_norm;
 pub mod mla;
 pub mod moe;
 pub mod project;
+pub mod signal;
 pub mod step;
 
 pub use arguments::{Arguments, Field, GpuVa, Launch};

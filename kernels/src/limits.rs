@@ -14,6 +14,8 @@ pub const MLA_V_DIM: u32 = 128;
 pub const MLA_KV_RANK: u32 = 512;
 /// BF16 values of a cached token.
 pub const MLA_CACHED: u32 = MLA_KV_RANK + MLA_ROPE_DIM;
+/// Most parts that the cached latents are divided into: one for each compute unit.
+pub const MAX_SPLITS: u32 = 256;
 /// Most routed experts.
 pub const MAX_EXPERTS: u32 = 1024;
 /// Most experts of a token.

@@ -165,7 +165,8 @@ arguments! {
         sums: GpuVa,
         /// Heads of this rank.
         heads: u32,
-        /// Parts that the cached tokens are divided into; unused parts exit early. More than 1 for few query rows.
+        /// Parts that the cached tokens are divided into, at most [`crate::limits::MAX_SPLITS`]; unused parts exit early. More
+        /// than 1 for few query rows.
         splits: u32,
         /// Tokens the cache holds.
         capacity: u32,

@@ -16,6 +16,7 @@ use kernels::mix_norm::MixNorm;
 use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaQuery, MlaValue};
 use kernels::moe::{MoeDown, MoeGroup, MoeRoute, MoeUp, RouterTopk};
 use kernels::project::{MixProject, ProjectSum};
+use kernels::signal::{SignalGather, SignalSend, SignalSum};
 use kernels::{Arguments, CODE_OBJECTS, Field};
 use sha2::{Digest, Sha256};
 
@@ -66,6 +67,9 @@ fn parameters() -> BTreeMap<&'static str, &'static [Field]> {
         .chain(of::<ExpertDown>())
         .chain(of::<AllReduce>())
         .chain(of::<AllGather>())
+        .chain(of::<SignalSend>())
+        .chain(of::<SignalSum>())
+        .chain(of::<SignalGather>())
         .chain(of::<Argmax>())
         .chain(of::<Advance>())
         .collect()

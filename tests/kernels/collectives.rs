@@ -1,6 +1,7 @@
 //! Collectives between emulated GPUs.
 
 use kernels::collective::{AllGather, AllReduce, Mailbox};
+use kernels::signal::{SignalGather, SignalSend, SignalSum};
 use kernels::{Failure, GpuVa, Step};
 
 use crate::support::{Bf16, Buffer, Exchange, Gpus, Job, PATIENT, Random, widen};
@@ -35,11 +36,27 @@ fn reduce(mailbox: Mailbox, step: &Buffer, sum: &Sum, width: usize, capacity: us
     }
 }
 
-/// Several sums one after the other in one graph, so that halves of the mailboxes are used again.
+/// The same in two launches.
+fn send_and_sum(reduce: &AllReduce, mailbox: Mailbox) -> [Job; 2] {
+    let AllReduce { step, partial, weights, residual, out, partial_pitch, terms, width, collective, tokens, .. } =
+        *reduce;
+    let send =
+        SignalSend { step, partial, weights, mailbox, partial_pitch, terms, width, collective, tokens, reserved: 0 };
+    let sum = SignalSum { step, residual, out, mailbox, width, collective, tokens, reserved: 0 };
+    [Job::of(&send), Job::of(&sum)]
+}
+
+/// Sums in one launch each, then in two.
 fn check_sums(ranks: usize, width: usize, tokens: usize, capacity: usize, sums: usize) {
+    check_sums_by(false, ranks, width, tokens, capacity, sums);
+    check_sums_by(true, ranks, width, tokens, capacity, sums);
+}
+
+/// Several sums one after the other in one graph, so that halves of the mailboxes are used again.
+fn check_sums_by(signals: bool, ranks: usize, width: usize, tokens: usize, capacity: usize, sums: usize) {
     let gpus = Gpus::new(ranks);
     let mut random = Random::new((ranks * width) as u64);
-    let exchange = Exchange::new(&gpus, ranks, (capacity * width) as u64, PATIENT);
+    let exchange = Exchange::new(&gpus, ranks, (capacity * width + 1) as u64, PATIENT);
     let steps: Vec<_> = (0..ranks)
         .map(|rank| gpus.upload(rank, &[Step { count: tokens as u32, epoch: 1, ..Step::default() }]))
         .collect();
@@ -63,9 +80,10 @@ fn check_sums(ranks: usize, width: usize, tokens: usize, capacity: usize, sums: 
         .map(|rank| {
             let launch = |index: usize| {
                 let sum = &all[index][rank];
-                Job::of(&reduce(exchange.mailbox(rank), &steps[rank], sum, width, capacity, index as u32))
+                let one = reduce(exchange.mailbox(rank), &steps[rank], sum, width, capacity, index as u32);
+                if signals { send_and_sum(&one, exchange.mailbox(rank)).into() } else { vec![Job::of(&one)] }
             };
-            (0..sums).map(launch).collect()
+            (0..sums).flat_map(launch).collect()
         })
         .collect();
     gpus.run_all(&jobs);
@@ -104,44 +122,69 @@ fn a_residual_row_of_official_width_is_summed() {
 #[test]
 fn columns_of_all_ranks_are_joined_in_rank_order() {
     for (ranks, width, tokens) in [(1, 128, 2), (2, 64, 3), (4, 32, 1), (8, 16, 5), (8, 448, 1)] {
-        let gpus = Gpus::new(ranks);
-        let mut random = Random::new(width as u64);
-        let exchange = Exchange::new(&gpus, ranks, (16 * width) as u64, PATIENT);
-        let parts: Vec<_> = (0..ranks).map(|_| random.normals(tokens * width, 1.0)).collect();
-        let mut keep = Vec::new();
-        let (outs, jobs): (Vec<_>, Vec<_>) = (0..ranks)
-            .map(|rank| {
-                let step = gpus.upload(rank, &[Step { count: tokens as u32, epoch: 7, ..Step::default() }]);
-                let (part, out) = (gpus.upload(rank, &parts[rank]), gpus.fresh(rank, tokens * ranks * width * 2));
-                let Mailbox { mailboxes, error, words, timeout, rank, ranks } = exchange.mailbox(rank);
-                let launch = AllGather {
-                    step: step.va(),
-                    part: part.va(),
+        check_gather(false, ranks, width, tokens);
+        check_gather(true, ranks, width, tokens);
+    }
+}
+
+fn check_gather(signals: bool, ranks: usize, width: usize, tokens: usize) {
+    let gpus = Gpus::new(ranks);
+    let mut random = Random::new(width as u64);
+    let exchange = Exchange::new(&gpus, ranks, (16 * width + 1) as u64, PATIENT);
+    let parts: Vec<_> = (0..ranks).map(|_| random.normals(tokens * width, 1.0)).collect();
+    let mut keep = Vec::new();
+    let (outs, jobs): (Vec<_>, Vec<_>) = (0..ranks)
+        .map(|rank| {
+            let step = gpus.upload(rank, &[Step { count: tokens as u32, epoch: 7, ..Step::default() }]);
+            let (part, out) = (gpus.upload(rank, &parts[rank]), gpus.fresh(rank, tokens * ranks * width * 2));
+            let mailbox = exchange.mailbox(rank);
+            let Mailbox { mailboxes, error, words, timeout, rank, ranks } = mailbox;
+            let (step_va, part_va, pitch, width, tokens) = (step.va(), part.va(), (width * 4) as u32, width as u32, 16);
+            let jobs = if signals {
+                let send = SignalSend {
+                    step: step_va,
+                    partial: part_va,
+                    weights: GpuVa::NULL,
+                    mailbox,
+                    partial_pitch: pitch,
+                    terms: 1,
+                    width,
+                    collective: 3,
+                    tokens,
+                    reserved: 0,
+                };
+                let out = out.va();
+                let gather = SignalGather { step: step_va, out, mailbox, width, collective: 3, tokens, reserved: 0 };
+                vec![Job::of(&send), Job::of(&gather)]
+            } else {
+                vec![Job::of(&AllGather {
+                    step: step_va,
+                    part: part_va,
                     out: out.va(),
                     mailboxes,
                     error,
                     words,
                     timeout,
-                    part_pitch: (width * 4) as u32,
-                    width: width as u32,
+                    part_pitch: pitch,
+                    width,
                     rank,
                     ranks,
                     collective: 3,
-                    tokens: 16,
-                };
-                keep.extend([step, part]);
-                (out, vec![Job::of(&launch)])
-            })
-            .unzip();
-        gpus.run_all(&jobs);
-        assert_eq!(exchange.failures(&gpus), vec![None; ranks]);
-        let expected: Vec<Bf16> = (0..tokens)
-            .flat_map(|token| parts.iter().flat_map(move |part| part[token * width..][..width].to_vec()))
-            .map(|value| half::bf16::from_f32(value).to_bits())
-            .collect();
-        for out in &outs {
-            assert_eq!(gpus.read::<Bf16>(out), expected, "{ranks} ranks of {width} columns");
-        }
+                    tokens,
+                })]
+            };
+            keep.extend([step, part]);
+            (out, jobs)
+        })
+        .unzip();
+    gpus.run_all(&jobs);
+    assert_eq!(exchange.failures(&gpus), vec![None; ranks]);
+    let expected: Vec<Bf16> = (0..tokens)
+        .flat_map(|token| parts.iter().flat_map(move |part| part[token * width..][..width].to_vec()))
+        .map(|value| half::bf16::from_f32(value).to_bits())
+        .collect();
+    for out in &outs {
+        assert_eq!(gpus.read::<Bf16>(out), expected, "{ranks} ranks of {width} columns");
     }
 }
 

@@ -3,7 +3,7 @@
 use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaQuery, MlaValue};
 use kernels::{ErrorWord, Failure, Step};
 
-use crate::support::{Bf16, Gpus, Job, Random, Rows, assert_rows_close, rms_norm, sigmoid, widened};
+use crate::support::{Bf16, Gpus, Job, Random, Rows, assert_rows_close, rms_norm, sigmoid, widen, widened};
 
 const NOPE: usize = 128;
 const ROPE: usize = 64;
@@ -274,4 +274,124 @@ fn causal_limits_hold_where_splits_divide_a_chunk() {
 #[test]
 fn the_heads_of_a_gpu_in_the_official_model_are_right() {
     check(&Gpus::new(1), Case { heads: 12, position: 200, tokens: 1, capacity: 1, splits: 8 });
+}
+
+/// One token after `position` others, against FP64 arithmetic in the absorbed form: a key is a latent, for all heads.
+fn check_long(heads: usize, position: usize, splits: usize) {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new((heads + position) as u64);
+    let cached = position + 1;
+    let query = random.bf16s(heads * CACHED, 0.12);
+    // A few numbers in many orders: as good as random ones, and made in no time.
+    let pool = random.bf16s(1 << 14, 1.0);
+    let cache: Vec<Bf16> = (0..cached)
+        .flat_map(|_| {
+            let start = random.below((pool.len() - CACHED) as u32) as usize;
+            pool[start..start + CACHED].iter().copied()
+        })
+        .collect();
+    let value = random.bf16s(heads * VALUE * LATENT, 0.06);
+    let gate = random.bf16s(heads * VALUE, 1.0);
+    let (h, s) = (heads as u32, splits as u32);
+    let [query_va, cache_va, value_va, gate_va] = [&query, &cache, &value, &gate].map(|x| gpus.upload(0, x));
+    let partial = gpus.fresh(0, MlaAttention::partial_bytes(1, h, s) as usize);
+    let sums = gpus.fresh(0, MlaAttention::sums_bytes(1, h, s) as usize);
+    let out = gpus.fresh(0, heads * VALUE * 2);
+    let step = gpus.upload(0, &[Step { position: position as u32, count: 1, ..Step::default() }]);
+    let attend = MlaAttention {
+        step: step.va(),
+        query: query_va.va(),
+        cache: cache_va.va(),
+        partial: partial.va(),
+        sums: sums.va(),
+        heads: h,
+        splits: s,
+        capacity: cached as u32,
+        tokens: 1,
+    };
+    let values = MlaValue {
+        step: step.va(),
+        partial: partial.va(),
+        sums: sums.va(),
+        value_weight: value_va.va(),
+        gate: gate_va.va(),
+        out: out.va(),
+        heads: h,
+        splits: s,
+        gate_pitch: h * 128 * 2,
+        out_pitch: h * 128 * 2,
+        tokens: 1,
+        reserved: 0,
+    };
+    gpus.run(0, &[Job::of(&attend), Job::of(&values)]);
+
+    let mut expected = Vec::new();
+    for head in 0..heads {
+        let query = widened(&query[head * CACHED..][..CACHED]);
+        let dot = |latent: &[Bf16]| latent.iter().zip(&query).map(|(&x, q)| widen(x) * q).sum::<f64>();
+        let scores: Vec<f64> = cache.chunks(CACHED).map(|latent| dot(latent) * 192_f64.powf(-0.5)).collect();
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = scores.iter().map(|score| (score - most).exp()).sum();
+        let mut attended = vec![0.0; LATENT];
+        for (score, latent) in scores.iter().zip(cache.chunks(CACHED)) {
+            let share = (score - most).exp() / total;
+            attended.iter_mut().zip(latent).for_each(|(sum, &x)| *sum += share * widen(x));
+        }
+        let weight = Rows::of_bf16(LATENT, &value[head * VALUE * LATENT..][..VALUE * LATENT]);
+        let values = Rows::new(LATENT, attended).times(&weight).values;
+        let gates = widened(&gate[head * VALUE..][..VALUE]);
+        expected.extend(values.iter().zip(gates).map(|(value, gate)| value * sigmoid(gate)));
+    }
+    let what = format!("MLA, {heads} heads, {cached} cached tokens, {splits} splits");
+    assert_rows_close(&what, &Rows::of_bf16(VALUE, &gpus.read::<Bf16>(&out)), &Rows::new(VALUE, expected), 1e-2);
+}
+
+#[test]
+fn a_token_attends_to_any_number_of_cached_tokens() {
+    for cached in [1, 127, 128, 129, 4096] {
+        for splits in [1, 64, 256] {
+            check_long(if cached == 4096 { 2 } else { 12 }, cached - 1, splits);
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; run with --ignored, as .ci/sweep does"]
+fn a_token_attends_to_131_072_cached_tokens() {
+    check_long(12, 131_071, 256);
+}
+
+/// A cache of 1,048,576 tokens is 1.2 GB; its last row is past 2^30 bytes, and the positions of its values past 2^29.
+#[test]
+fn the_last_row_of_the_longest_context_is_appended_where_it_belongs() {
+    let gpus = Gpus::new(1);
+    let mut random = Random::new(20);
+    let kv = random.bf16s(CACHED, 1.0);
+    let (depth, rows, capacity) = (128, 16, 1 << 20);
+    let buffers = [random.bf16s(depth, 1.0), random.bf16s(rows * depth, 0.1), random.bf16s(LATENT, 1.0)]
+        .map(|values| gpus.upload(0, &values));
+    let (kv_va, cache) = (gpus.upload(0, &kv), gpus.fresh(0, capacity * CACHED * 2));
+    let (q, error) = (gpus.fresh(0, rows * 2), gpus.upload(0, &[0_u64]));
+    let step = gpus.upload(0, &[Step { position: capacity as u32 - 1, count: 1, ..Step::default() }]);
+    let launch = MlaQuery {
+        step: step.va(),
+        q_low: buffers[0].va(),
+        q_weight: buffers[0].va(),
+        q_b: buffers[1].va(),
+        q: q.va(),
+        kv: kv_va.va(),
+        kv_weight: buffers[2].va(),
+        cache: cache.va(),
+        error: error.va(),
+        depth: depth as u32,
+        q_b_pitch: (depth * 2) as u32,
+        rows: rows as u32,
+        capacity: capacity as u32,
+        rank: 0,
+        reserved: 0,
+    };
+    gpus.run(0, &[Job::of(&launch)]);
+    assert_eq!(gpus.read::<u64>(&error), [0]);
+    let row: Vec<Bf16> = gpus.read_at(&cache, (capacity - 1) * CACHED * 2, CACHED);
+    assert_eq!(row[LATENT..], kv[LATENT..]);
 }

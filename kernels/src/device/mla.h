@@ -10,7 +10,7 @@ constexpr u32 CACHED = LATENT + ROPE; // BF16 values of a cached token, and of a
 
 // Attention divides the cached tokens evenly into splits, in whole blocks of keys, and leaves the last splits empty
 // where there are too few.
-constexpr u32 KEY_BLOCK = 64;
+constexpr u32 KEY_BLOCK = 64, MAX_SPLITS = 256;
 
 struct spans {
   u32 length; // tokens of a split

@@ -9,6 +9,7 @@ use model::tokenizer::Tokenizer;
 use super::load::Bar;
 use crate::engine::{Engine, Options};
 use crate::failure::Failure;
+use crate::forward::Collectives;
 use crate::graph::Form;
 use crate::platform::Platform;
 
@@ -31,6 +32,10 @@ pub(super) struct ModelArguments {
     /// hardware).
     #[arg(long, value_enum, default_value_t = SubmitForm::Aql)]
     submit: SubmitForm,
+    /// How GPUs exchange values: in one launch with a flag on every value, or in two with a signal a peer (slower; a
+    /// fallback and a check).
+    #[arg(long, value_enum, default_value_t = CollectiveForm::OneShot)]
+    collectives: CollectiveForm,
     /// Tokens worked on ahead of the one waited for, at most; those after a stop token are thrown away.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=64))]
     run_ahead: u16,
@@ -40,6 +45,12 @@ pub(super) struct ModelArguments {
 enum SubmitForm {
     Aql,
     Ib,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum CollectiveForm {
+    OneShot,
+    Signals,
 }
 
 pub(super) fn parse_devices(text: &str) -> Result<usize, String> {
@@ -108,6 +119,10 @@ impl ModelArguments {
             form: match self.submit {
                 SubmitForm::Aql => Form::Aql,
                 SubmitForm::Ib => Form::Ib,
+            },
+            collectives: match self.collectives {
+                CollectiveForm::OneShot => Collectives::OneShot,
+                CollectiveForm::Signals => Collectives::Signals,
             },
             run_ahead: self.run_ahead.into(),
             ..Options::default()

@@ -19,7 +19,7 @@ use model::checkpoint::Checkpoint;
 use model::config::Config;
 use model::layout::Layout;
 
-use crate::forward::{Builder, Launches, Logits};
+use crate::forward::{Builder, Collectives, Launches, Logits};
 use crate::graph::{Form, Graph, GraphRank, KernelSet};
 use crate::loader::{self, Progress};
 use crate::plan::{MemoryPlan, Sizes};
@@ -48,6 +48,8 @@ pub struct Options {
     pub patience: Duration,
     /// How runs are submitted.
     pub form: Form,
+    /// How ranks exchange values.
+    pub collectives: Collectives,
     /// Runs submitted ahead of the one whose token is waited for.
     pub run_ahead: usize,
     /// Splits the model over more ranks than there are GPUs, for measurements: the one GPU runs rank 0, and its mailbox
@@ -74,6 +76,7 @@ impl Default for Options {
             all_logits: false,
             patience: Duration::from_secs(120),
             form: Form::Aql,
+            collectives: Collectives::OneShot,
             run_ahead: 0,
             echo: None,
         }
@@ -157,8 +160,7 @@ impl Engine {
         null::stand_in(platform, &ranks);
         let start = Instant::now();
         let logits = if options.all_logits { Logits::All } else { Logits::Last };
-        let build =
-            |tokens, logits| build(&config, &layout, &plan, &ranks, |b| b.forward(logits), tokens, options.form);
+        let build = |tokens, logits| build(&config, &layout, &plan, &ranks, |b| b.forward(logits), tokens, &options);
         let (prefill, decode) = (Arc::new(build(options.chunk, logits)?), Arc::new(build(1, Logits::Last)?));
         let mut engine = Self {
             step: Step { epoch: 1, ..Step::default() },
@@ -212,7 +214,7 @@ impl Engine {
     /// # Errors
     /// See [`EngineError`].
     pub fn build(&self, tokens: u32, launches: impl Fn(Builder<'_>) -> Launches) -> Result<Graph, EngineError> {
-        build(&self.config, &self.layout, &self.plan, &self.ranks, launches, tokens, self.options.form)
+        build(&self.config, &self.layout, &self.plan, &self.ranks, launches, tokens, &self.options)
     }
 
     /// The ranks.
@@ -270,10 +272,11 @@ fn build(
     ranks: &[Rank],
     launches: impl Fn(Builder<'_>) -> Launches,
     tokens: u32,
-    form: Form,
+    options: &Options,
 ) -> Result<Graph, EngineError> {
-    let lists: Vec<Launches> =
-        ranks.iter().map(|rank| launches(Builder::new(config, layout, plan, &rank.memory, tokens))).collect();
+    let list =
+        |rank: &Rank| launches(Builder::new(config, layout, plan, &rank.memory, tokens).with(options.collectives));
+    let lists: Vec<Launches> = ranks.iter().map(list).collect();
     let ranks: Vec<GraphRank<'_>> = ranks
         .iter()
         .map(|rank| GraphRank {
@@ -283,7 +286,7 @@ fn build(
             timeline: &rank.timeline,
         })
         .collect();
-    Ok(Graph::build(&ranks, &lists, form)?)
+    Ok(Graph::build(&ranks, &lists, options.form)?)
 }
 
 /// Opens the first `count` GPUs of the machine.

@@ -8,10 +8,11 @@ use kernels::collective::{AllGather, AllReduce};
 use kernels::gemm::{Gemm, Input, Matrix, Precision, Segment};
 use kernels::limits::{MAX_EXPERT_INPUT, MAX_VECTOR, MAX_WIDTH, ROW_STEP};
 use kernels::project::{MixProject, MixedInput, ProjectSum};
+use kernels::signal::{SignalGather, SignalSend, SignalSum};
 use model::config::Config;
 use model::tensor::LayerTensor;
 
-use super::{Builder, Mixing};
+use super::{Builder, Collectives, Mixing};
 use crate::plan::pitch;
 
 /// What a block starts from.
@@ -208,6 +209,20 @@ impl Builder<'_> {
     }
 
     pub(super) fn all_reduce(&mut self, shape: AllReduceShape, collective: u32) {
+        if self.collectives == Collectives::Signals {
+            self.signal_send(shape.partial, shape.weights, shape.width, shape.terms, collective);
+            self.push(&SignalSum {
+                step: self.memory.step(),
+                residual: shape.residual,
+                out: shape.out,
+                mailbox: self.mailbox(),
+                width: shape.width as u32,
+                collective,
+                tokens: self.tokens,
+                reserved: 0,
+            });
+            return;
+        }
         let mailbox = self.mailbox();
         self.push(&AllReduce {
             step: self.memory.step(),
@@ -233,6 +248,19 @@ impl Builder<'_> {
     /// Joins the ranks' columns.
     fn gather(&mut self, gathered: Gathered) {
         let collective = self.collective("latent");
+        if self.collectives == Collectives::Signals {
+            self.signal_send(gathered.part, GpuVa::NULL, gathered.width, 1, collective);
+            self.push(&SignalGather {
+                step: self.memory.step(),
+                out: gathered.whole,
+                mailbox: self.mailbox(),
+                width: gathered.width as u32,
+                collective,
+                tokens: self.tokens,
+                reserved: 0,
+            });
+            return;
+        }
         let mailbox = self.mailbox();
         self.push(&AllGather {
             step: self.memory.step(),
@@ -248,6 +276,22 @@ impl Builder<'_> {
             ranks: mailbox.ranks,
             collective,
             tokens: self.tokens,
+        });
+    }
+
+    /// First launch of a collective with signals.
+    fn signal_send(&mut self, partial: GpuVa, weights: GpuVa, width: usize, terms: u32, collective: u32) {
+        self.push(&SignalSend {
+            step: self.memory.step(),
+            partial,
+            weights,
+            mailbox: self.mailbox(),
+            partial_pitch: pitch(width, 4),
+            terms,
+            width: width as u32,
+            collective,
+            tokens: self.tokens,
+            reserved: 0,
         });
     }
 }

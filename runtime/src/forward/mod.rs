@@ -75,6 +75,16 @@ pub enum Logits {
     All,
 }
 
+/// How ranks exchange values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collectives {
+    /// In one launch, or inside the kernel that has the values: every word carries its flag.
+    #[default]
+    OneShot,
+    /// In two launches with one signal a peer: the fallback, with the same bits where the launches before are the same.
+    Signals,
+}
+
 /// Builds the launches of one rank for runs of at most `tokens` tokens.
 pub struct Builder<'a> {
     config: &'a Config,
@@ -84,6 +94,7 @@ pub struct Builder<'a> {
     tokens: u32,
     /// One token, with kernels that do the work of several launches ([`block`]).
     fused: bool,
+    collectives: Collectives,
     layer: Option<usize>,
     launches: Launches,
 }
@@ -99,7 +110,14 @@ impl<'a> Builder<'a> {
         tokens: u32,
     ) -> Self {
         let fused = tokens == 1 && block::fits(config, plan.sizes.ranks);
-        Self { config, layout, plan, memory, tokens, fused, layer: None, launches: Launches::default() }
+        let collectives = Collectives::OneShot;
+        Self { config, layout, plan, memory, tokens, fused, collectives, layer: None, launches: Launches::default() }
+    }
+
+    /// Exchanges values that way. Signals have launches of their own, so no kernel for one token is used.
+    #[must_use]
+    pub fn with(self, collectives: Collectives) -> Self {
+        Self { fused: self.fused && collectives == Collectives::OneShot, collectives, ..self }
     }
 
     /// The whole forward pass: embedding, all layers, head, greedy choice, advance.

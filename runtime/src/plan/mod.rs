@@ -8,7 +8,7 @@ mod table;
 use driver::address::Bytes;
 use kernels::collective::Mailbox;
 use kernels::kda::Kda;
-use kernels::limits::{MLA_CACHED, MLA_ROPE_DIM, PITCH_ALIGN};
+use kernels::limits::{MAX_SPLITS, MLA_CACHED, MLA_ROPE_DIM, PITCH_ALIGN};
 use kernels::mla::{MlaAbsorb, MlaAttention};
 use kernels::moe::MoeGroup;
 use kernels::{ErrorWord, RingEntry, Step};
@@ -30,10 +30,8 @@ pub struct Sizes {
     pub all_logits: bool,
 }
 
-/// Parts that the latent cache is divided into at most when few queries attend to it.
-pub const MAX_SPLITS: u32 = 32;
-/// Cached tokens of a part at least.
-const TOKENS_PER_SPLIT: u32 = 128;
+/// Cached tokens of a part at least: what attention reads at a time.
+const TOKENS_PER_SPLIT: u32 = 64;
 /// Entries of the token ring, a power of two.
 pub const RING_ENTRIES: u32 = 1024;
 
@@ -157,7 +155,8 @@ impl MemoryPlan {
         let mut workspace = Section::default();
         let places = places(config, sizes, decode_splits, &mut workspace);
         let widest = config.hidden_size.max(config.moe.latent_size).max(2);
-        let mailbox_words = u64::from(sizes.chunk) * widest as u64;
+        // One more is for the signal of collectives in two launches.
+        let mailbox_words = u64::from(sizes.chunk) * widest as u64 + 1;
         let mut exchange = Section::default();
         exchange.take("mailboxes", Mailbox::bytes(ranks as u32, mailbox_words));
         let mut ring = Section::default();
