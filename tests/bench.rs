@@ -43,3 +43,65 @@ fn a_prompt_takes_less_time_in_larger_runs() {
     };
     assert!(seconds("2048") < seconds("512") && seconds("512") < seconds("128"));
 }
+
+/// The report of a block at K3-nano's width.
+fn block(arguments: &[&str]) -> serde_json::Value {
+    let all = [&["bench", "block", "--json", "--width", "nano"], arguments].concat();
+    objects(&run("1", &all)).remove(0)
+}
+
+#[test]
+fn every_block_is_within_one_percent_of_fp32_and_asks_for_its_weights_once() {
+    for kind in ["kda", "mla", "moe", "dense"] {
+        for tokens in ["1", "20"] {
+            let report = block(&["--kind", kind, "--tokens", tokens]);
+            let name = format!("{kind}, {tokens} tokens: {report}");
+            assert_eq!(report["is_within_tolerance"], true, "{name}");
+            let stages = report["numbers"]["stages"].as_array().unwrap();
+            assert!(stages.iter().any(|stage| stage["stage"] == "residual stream"), "{name}");
+            let kernels = report["kernels"].as_array().unwrap();
+            let dispatches: u64 = kernels.iter().map(|kernel| kernel["dispatches"].as_u64().unwrap()).sum();
+            assert_eq!(report["dispatches"], dispatches, "{name}");
+            let sum = |field: &str| -> u64 {
+                kernels.iter().map(|kernel| kernel[field]["weight_bytes"].as_u64().unwrap()).sum()
+            };
+            let (requested, least) = (sum("counted") as f64, sum("work") as f64);
+            assert!(requested >= 0.9 * least, "what is counted as needed is read: {name}");
+            if tokens == "1" {
+                assert!(requested <= 1.1 * least, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_gpu_and_its_echo_run_the_dispatches_of_eight() {
+    for kind in ["kda", "moe"] {
+        let [one, eight] = ["1", "8"].map(|devices| block(&["--kind", kind, "--devices", devices]));
+        assert_eq!(eight["is_within_tolerance"], true, "{eight}");
+        for field in ["dispatches", "collectives", "layer_dispatches", "pm4_dwords"] {
+            assert_eq!(one[field], eight[field], "{kind} {field}");
+        }
+    }
+}
+
+#[test]
+fn a_profile_times_every_dispatch_and_a_trace_has_an_event_for_each() {
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let path = trace.path().to_str().unwrap();
+    let arguments = ["run", "--json", "--raw", "x", "--max-tokens", "3", "--devices", "2", "--profile"];
+    let report = &objects(&run("gpus=2", &[&arguments[..], &["--profile-trace", path]].concat()))[0];
+    let profile = report["profile"].as_array().unwrap();
+    let count: u64 = profile.iter().map(|kernel| kernel["count"].as_u64().unwrap()).sum();
+    let decode = report["timings"]["dispatches_per_token"].as_u64().unwrap();
+    let share: f64 = profile.iter().map(|kernel| kernel["share"].as_f64().unwrap()).sum();
+    assert!((share - 1.0).abs() < 1e-9, "{profile:?}");
+    assert!(profile.iter().all(|kernel| kernel["microseconds"].as_f64().unwrap() > 0.0), "{profile:?}");
+    let trace: serde_json::Value = serde_json::from_reader(trace.reopen().unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert_eq!(events.len() as u64, count);
+    let of_decode = events.iter().filter(|event| event["args"]["position"].as_u64().unwrap() >= 2).count();
+    assert_eq!(of_decode as u64, 2 * decode, "two tokens after the first");
+    let starts: Vec<f64> = events.iter().map(|event| event["ts"].as_f64().unwrap()).collect();
+    assert!(starts.is_sorted(), "dispatches of one GPU follow each other");
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use driver::Process;
 use driver::system::System;
 
+use crate::bench::block::Tally;
 use crate::failure::Failure;
 
 /// The environment variable that asks for an emulated machine.
@@ -82,6 +83,27 @@ impl Platform {
         return self.mock.as_ref().is_some_and(|mock| mock.config().null);
         #[cfg(not(feature = "mock"))]
         return false;
+    }
+
+    /// What the emulated machine counts of its first GPU, if it was opened to.
+    #[must_use]
+    pub fn tally(&self) -> Option<&Tally> {
+        #[cfg(feature = "mock")]
+        return self.mock.as_ref().and_then(|mock| mock.tally());
+        #[cfg(not(feature = "mock"))]
+        return None;
+    }
+
+    /// Opens the machine; an emulated one keeps a tally of its first GPU.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_tallied() -> Result<Self, Failure> {
+        #[cfg(feature = "mock")]
+        if std::env::var_os(MOCK_VARIABLE).is_some() {
+            return Self::open_inspected(mock::inspect::Inspect { tally: Some(0), ..Default::default() });
+        }
+        Self::open()
     }
 
     /// Host memory that the emulated machine's device memory takes; zero on a real one.

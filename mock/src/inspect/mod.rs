@@ -7,6 +7,7 @@ mod banks;
 mod block;
 mod fidelity;
 mod profile;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -20,6 +21,7 @@ use serde::Serialize;
 pub use block::Block;
 pub use fidelity::{FidelityReport, Judged};
 pub use profile::{KernelProfile, Occupancy, Profile};
+pub use tally::{Counts, LaunchTally, Requested, Tally};
 pub use trace::{Change, Trace, Traced};
 pub use traffic::{LdsTraffic, Traffic};
 
@@ -34,6 +36,8 @@ pub struct Inspect {
     pub profile: bool,
     /// Executed instructions by how sure their results are.
     pub fidelity: bool,
+    /// Counts for each launch of the GPU with this index, in a [`Tally`].
+    pub tally: Option<usize>,
 }
 
 /// Names a wave of a launch: `WORKGROUP.WAVE` in text, such as `12.0`.
@@ -82,6 +86,7 @@ pub(crate) struct Recorders {
     trace: Option<Arc<trace::Recorder>>,
     profile: Option<Arc<profile::Recorder>>,
     fidelity: Option<Arc<fidelity::Recorder>>,
+    pub(crate) tally: Option<Arc<Tally>>,
 }
 
 impl Recorders {
@@ -91,6 +96,7 @@ impl Recorders {
             trace: wanted.trace.map(|wave| Arc::new(trace::Recorder::new(wave))),
             profile: wanted.profile.then(Arc::default),
             fidelity: wanted.fidelity.then(Arc::default),
+            tally: wanted.tally.map(|gpu| Arc::new(Tally::new(gpu))),
         }
     }
 
@@ -99,7 +105,8 @@ impl Recorders {
         let trace = self.trace.clone().map(|recorder| recorder as Arc<dyn Observer>);
         let profile = self.profile.clone().map(|recorder| recorder as Arc<dyn Observer>);
         let fidelity = self.fidelity.clone().map(|recorder| recorder as Arc<dyn Observer>);
-        [trace, profile, fidelity].into_iter().flatten().collect()
+        let tally = self.tally.clone().map(|tally| tally as Arc<dyn Observer>);
+        [trace, profile, fidelity, tally].into_iter().flatten().collect()
     }
 
     /// What they have recorded.

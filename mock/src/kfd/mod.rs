@@ -27,7 +27,7 @@ use driver::system::{Backing, Fd, MapRequest, Protection, System};
 
 use crate::check::{Checker, Report};
 use crate::config::Config;
-use crate::inspect::{Inspection, Recorders};
+use crate::inspect::{Inspection, Recorders, Tally};
 use crate::machine::{Counters, Machine};
 use crate::memory::host::{SharedPage, map_anonymous};
 use crate::null::StandIn;
@@ -117,6 +117,12 @@ impl Mock {
     #[must_use]
     pub fn inspection(&self) -> Inspection {
         self.recorders.inspection()
+    }
+
+    /// The counts of each launch, if the machine was started to keep them.
+    #[must_use]
+    pub fn tally(&self) -> Option<&Tally> {
+        self.recorders.tally.as_deref()
     }
 
     /// Host memory that device memory takes: what of it has been touched so far, in whole pages.

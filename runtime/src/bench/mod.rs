@@ -1,10 +1,13 @@
 //! Measurements that a user can repeat.
 
+pub mod block;
 mod cache;
 pub mod cost;
 pub mod host;
 pub mod load;
+pub mod occupancy;
 pub mod pass;
+pub mod profile;
 pub mod published;
 mod scaled;
 pub mod work;

@@ -58,7 +58,8 @@ struct Seen {
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     let case = Case::read(&arguments.case).map_err(Failure::input)?;
-    let inspect = Inspect { trace: arguments.trace, profile: arguments.profile, fidelity: arguments.fidelity };
+    let Arguments { profile, fidelity, .. } = *arguments;
+    let inspect = Inspect { trace: arguments.trace, profile, fidelity, ..Inspect::default() };
     let mut device = Device::start(mock::Config { inspect, ..config()? }).map_err(Failure::run)?;
     let result = case::run(&case, &mut device, Duration::from_secs(arguments.timeout));
     let inspection = device.mock().inspection();

@@ -16,6 +16,7 @@ mod load;
 mod model;
 mod perplexity;
 mod preflight;
+mod profile;
 mod run;
 
 use std::process::ExitCode;

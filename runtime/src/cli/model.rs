@@ -104,18 +104,12 @@ impl ModelArguments {
         Ok((checkpoint, tokenizer))
     }
 
-    /// Loads the model.
-    pub(super) fn start(
-        &self,
-        platform: &Platform,
-        checkpoint: &Checkpoint,
-        all_logits: bool,
-    ) -> Result<Engine, Failure> {
-        let options = Options {
+    /// How the engine is to be set up.
+    pub(super) fn options(&self) -> Options {
+        Options {
             devices: self.devices,
             max_context: self.max_context,
             chunk: self.chunk(),
-            all_logits,
             form: match self.submit {
                 SubmitForm::Aql => Form::Aql,
                 SubmitForm::Ib => Form::Ib,
@@ -126,10 +120,14 @@ impl ModelArguments {
             },
             run_ahead: self.run_ahead.into(),
             ..Options::default()
-        };
-        let bar = Bar::default();
-        let engine = Engine::start(platform, checkpoint, options, &bar)?;
-        bar.end();
-        Ok(engine)
+        }
     }
+}
+
+/// Loads a model.
+pub(super) fn start(platform: &Platform, checkpoint: &Checkpoint, options: Options) -> Result<Engine, Failure> {
+    let bar = Bar::default();
+    let engine = Engine::start(platform, checkpoint, options, &bar)?;
+    bar.end();
+    Ok(engine)
 }

@@ -9,11 +9,14 @@ use model::chat::{Effort, Request, ToolCall};
 use model::sampling::SamplingParams;
 use serde::Serialize;
 
-use super::model::ModelArguments;
+use super::model::{ModelArguments, start};
 use super::print_json;
+use super::profile::{print_profile, write_trace};
 use crate::answer::{Answer, FinishReason, Limits, Piece, Question, answer};
-use crate::engine::Engine;
+use crate::bench::profile::{KernelTime, by_kernel};
+use crate::engine::{Engine, Options, Span};
 use crate::failure::Failure;
+use crate::graph::Form;
 use crate::platform::{MOCK_VARIABLE, Platform};
 
 /// Arguments of the command.
@@ -38,6 +41,12 @@ pub(super) struct Arguments {
     /// How much it thinks.
     #[arg(long, value_enum)]
     effort: Option<EffortName>,
+    /// Time each dispatch of GPU 0, and show where the time goes kernel by kernel.
+    #[arg(long)]
+    profile: bool,
+    /// Time each dispatch of GPU 0, and write a trace that Perfetto and Chrome show.
+    #[arg(long, value_name = "FILE")]
+    profile_trace: Option<PathBuf>,
     /// Say how sure the results of the executed instructions are. Only on an emulated machine, and slow.
     #[cfg(feature = "mock")]
     #[arg(long)]
@@ -91,6 +100,9 @@ struct Report<'a> {
     #[cfg(feature = "mock")]
     #[serde(skip_serializing_if = "Option::is_none")]
     reports: Option<Vec<mock::Report>>,
+    /// Where the time of GPU 0 went, if asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Vec<KernelTime>>,
 }
 
 /// How sure the results are of all instructions executed since the machine started.
@@ -137,7 +149,12 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     };
     let platform = arguments.platform()?;
     let (checkpoint, tokenizer) = arguments.model.open(&platform)?;
-    let mut engine = arguments.model.start(&platform, &checkpoint, false)?;
+    let options = Options { timed: arguments.is_profiled(), ..arguments.model.options() };
+    if options.timed && options.form == Form::Ib {
+        return Err(Failure::Input("a resident indirect buffer has no time stamps; profile with --submit aql".into()));
+    }
+    let mut engine = start(&platform, &checkpoint, options)?;
+    let mut spans: Vec<Span> = Vec::new();
     for question in &questions {
         let before = counters(&platform);
         let executed = !platform.executes_nothing();
@@ -149,6 +166,9 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
             timings.decode_tokens_per_second = None;
             eprintln!("kimi-hcq: {MOCK_VARIABLE}=null executes nothing: what came back are no tokens and is left out");
         }
+        let own = engine.take_spans();
+        let profile = arguments.profile.then(|| by_kernel(&engine, &own));
+        spans.extend(own);
         if json {
             print_json(&Report {
                 prompt_tokens: &answer.prompt_tokens,
@@ -162,10 +182,17 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                 timings,
                 #[cfg(feature = "mock")]
                 reports: reports(&platform),
+                profile,
             })?;
         } else {
             printer.finish(&answer, &timings)?;
+            if let Some(profile) = profile {
+                print_profile(&profile, platform.is_emulated());
+            }
         }
+    }
+    if let Some(path) = &arguments.profile_trace {
+        write_trace(path, &spans).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
     }
     #[cfg(feature = "mock")]
     {
@@ -189,6 +216,10 @@ fn discard(answer: &mut Answer) {
 }
 
 impl Arguments {
+    fn is_profiled(&self) -> bool {
+        self.profile || self.profile_trace.is_some()
+    }
+
     #[cfg(feature = "mock")]
     fn platform(&self) -> Result<Platform, Failure> {
         if self.fidelity {

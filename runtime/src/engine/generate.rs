@@ -69,8 +69,8 @@ impl Engine {
         let mut prefill = start.elapsed();
         let mut finish = Finish::Length;
         let decode = Arc::clone(&self.decode);
-        // What the host draws, it has to see before the next run.
-        let ahead = if sampler.is_none() { self.options.run_ahead } else { 0 };
+        // What the host draws, it has to see before the next run, and time stamps before they are written again.
+        let ahead = if sampler.is_none() && !self.options.timed { self.options.run_ahead } else { 0 };
         let mut in_flight = 0;
         while tokens.len() < limit {
             if let Some(sampler) = &mut sampler {

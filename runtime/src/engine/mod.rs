@@ -4,23 +4,26 @@ mod block;
 mod error;
 mod generate;
 mod null;
+mod profile;
 mod rank;
 mod runs;
 mod timings;
 mod transfer;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use driver::Gpu;
+use driver::address::Bytes;
 use driver::memory::Buffer;
 use kernels::{ErrorWord, GpuVa, Step};
 use model::checkpoint::Checkpoint;
 use model::config::Config;
 use model::layout::Layout;
 
-use crate::forward::{Builder, Collectives, Launches, Logits};
-use crate::graph::{Form, Graph, GraphRank, KernelSet};
+use crate::forward::{Builder, Collectives, KernelLaunch, Launches, Logits};
+use crate::graph::{self, Form, Graph, GraphRank, KernelSet};
 use crate::loader::{self, Progress};
 use crate::plan::{MemoryPlan, Sizes};
 use crate::platform::Platform;
@@ -28,6 +31,7 @@ use crate::platform::Platform;
 pub use block::Block;
 pub use error::EngineError;
 pub use generate::{Finish, Generation, Sampling};
+pub use profile::Span;
 pub use rank::Rank;
 use runs::Runs;
 pub use timings::Timings;
@@ -56,6 +60,8 @@ pub struct Options {
     /// echoes what it sends as if every peer had sent the same. Kernels do all they do on many GPUs; what comes out is
     /// that of a model whose ranks all have the weights of rank 0.
     pub echo: Option<usize>,
+    /// Keep when each dispatch of rank 0 ran ([`Engine::take_spans`]). Only in the AQL form, and nothing runs ahead.
+    pub timed: bool,
 }
 
 impl Options {
@@ -79,6 +85,7 @@ impl Default for Options {
             collectives: Collectives::OneShot,
             run_ahead: 0,
             echo: None,
+            timed: false,
         }
     }
 }
@@ -101,6 +108,8 @@ pub struct Engine {
     /// A kernel has reported a failure: error words and mailboxes have to be cleared before the next request.
     failed: bool,
     timings: Timings,
+    /// Dispatches so far, if they are timed.
+    spans: Vec<Span>,
 }
 
 impl Engine {
@@ -174,6 +183,7 @@ impl Engine {
             decode,
             runs: Runs::default(),
             failed: false,
+            spans: Vec::new(),
         };
         engine.zero_exchange()?;
         Ok(engine)
@@ -183,6 +193,12 @@ impl Engine {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Where each weight is.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// The memory of each GPU.
@@ -195,6 +211,11 @@ impl Engine {
     #[must_use]
     pub fn timings(&self) -> &Timings {
         &self.timings
+    }
+
+    /// When dispatches of rank 0 ran since the last call, if they are timed.
+    pub fn take_spans(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.spans)
     }
 
     /// The graph of one token.
@@ -217,6 +238,36 @@ impl Engine {
         build(&self.config, &self.layout, &self.plan, &self.ranks, launches, tokens, &self.options)
     }
 
+    /// The launches of rank 0 for a run of at most `tokens` tokens.
+    #[must_use]
+    pub fn launches(&self, tokens: u32) -> Launches {
+        let memory = &self.ranks[0].memory;
+        let builder = Builder::new(&self.config, &self.layout, &self.plan, memory, tokens);
+        builder.with(self.options.collectives).forward(Logits::Last)
+    }
+
+    /// Dwords of a resident indirect buffer of launches of rank 0.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    pub fn ib_dwords(&self, launches: &[KernelLaunch]) -> Result<usize, EngineError> {
+        let Rank { programs, gpu, .. } = &self.ranks[0];
+        Ok(graph::ib_dwords(programs, gpu.node().xcc_count, launches)?)
+    }
+
+    /// Addresses of the mailbox of rank 0.
+    #[must_use]
+    pub fn exchange(&self) -> Range<u64> {
+        let exchange = &self.ranks[0].exchange;
+        exchange.va().get()..exchange.va().get() + exchange.len().get()
+    }
+
+    /// The ranks.
+    #[must_use]
+    pub fn ranks(&self) -> &[Rank] {
+        &self.ranks
+    }
+
     /// The ranks.
     pub fn ranks_mut(&mut self) -> &mut [Rank] {
         &mut self.ranks
@@ -232,7 +283,8 @@ impl Engine {
             self.zero_exchange()?;
             self.failed = false;
         }
-        let bytes = self.plan.state.bytes();
+        // A model without KDA has no state.
+        let bytes = if self.plan.state.parts().is_empty() { Bytes::new(0) } else { self.plan.state.bytes() };
         for rank in &mut self.ranks {
             let at = rank.memory.state;
             rank.transfers.zero(at, bytes)?;
@@ -284,6 +336,7 @@ fn build(
             programs: &rank.programs,
             scratch: rank.scratch.as_ref().map(|(layout, memory)| (layout, memory.va())),
             timeline: &rank.timeline,
+            timed: options.timed,
         })
         .collect();
     Ok(Graph::build(&ranks, &lists, options.form)?)

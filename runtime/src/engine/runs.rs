@@ -9,7 +9,7 @@ use driver::signal::Patience;
 use kernels::{ErrorWord, RingEntry};
 
 use super::rank::TIMELINE_START;
-use super::{Engine, EngineError, Timings};
+use super::{Engine, EngineError, Timings, profile};
 use crate::graph::Graph;
 use crate::plan::RING_ENTRIES;
 
@@ -49,6 +49,7 @@ impl Engine {
                 None => EngineError::NoToken,
             });
         }
+        self.spans.extend(profile::spans(graph, &self.ranks[0].timeline, self.step.count, self.step.position));
         self.runs.collected += 1;
         self.step.position += self.step.count;
         self.step.count = 1;
@@ -72,6 +73,18 @@ impl Engine {
             self.run(&graph, true)?;
             after_run(&self.timings);
         }
+        self.drain(&graph)
+    }
+
+    /// Runs `tokens`, at most a chunk, at position `position`, behind whatever caches and states hold.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    pub fn run_at(&mut self, position: u32, tokens: &[u32]) -> Result<(), EngineError> {
+        let graph = Arc::clone(if tokens.len() == 1 { &self.decode } else { &self.prefill });
+        self.step.position = position;
+        self.write_run(tokens)?;
+        self.run(&graph, true)?;
         self.drain(&graph)
     }
 

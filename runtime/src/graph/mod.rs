@@ -11,16 +11,19 @@ use driver::memory::{self, Access, Allocation, Buffer};
 use driver::packets::EncodeError;
 use driver::packets::aql::{FenceScope, KernelDispatch, Pm4Ib, Slot};
 use driver::queue::{self, ScratchLayout};
-use driver::signal::Signal;
+use driver::signal::{self, Signal};
 use driver::{Gpu, packets};
 
 use crate::forward::{CollectiveName, KernelLaunch, Launches};
 
 mod ib;
 mod programs;
+mod stamps;
 
 pub use ib::IbError;
 pub use programs::{KernelSet, Programs, ProgramsError};
+pub use stamps::Stamp;
+use stamps::Stamps;
 
 /// How a run is submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +56,9 @@ pub enum Error {
     /// An indirect buffer.
     #[error(transparent)]
     Ib(#[from] IbError),
+    /// Signals that time dispatches.
+    #[error(transparent)]
+    Signal(#[from] signal::Error),
 }
 
 /// One rank's packets and arguments.
@@ -63,6 +69,8 @@ struct RankGraph {
     slots: Vec<Slot>,
     /// The indirect buffer, in that form.
     ib: Option<ResidentIb>,
+    /// What times its dispatches, if they are timed.
+    stamps: Option<Stamps>,
 }
 
 /// An indirect buffer in GPU memory.
@@ -91,6 +99,8 @@ pub struct GraphRank<'a> {
     pub scratch: Option<(&'a ScratchLayout, GpuVa)>,
     /// The signal that each run decrements when it is done.
     pub timeline: &'a Signal,
+    /// Time each dispatch of the AQL form.
+    pub timed: bool,
 }
 
 impl Graph {
@@ -112,6 +122,12 @@ impl Graph {
     /// By rank: the packets that a run stores to its queue's ring.
     pub fn packets(&self) -> impl Iterator<Item = &[Slot]> {
         self.ranks.iter().map(|rank| rank.slots.as_slice())
+    }
+
+    /// When the dispatches of rank 0 ran in the last run, whose last packet completed `timeline`; nothing if they are not
+    /// timed.
+    pub fn stamps<'a>(&'a self, timeline: &'a Signal) -> impl Iterator<Item = Stamp> + 'a {
+        self.ranks.first().and_then(|rank| rank.stamps.as_ref()).into_iter().flat_map(|stamps| stamps.read(timeline))
     }
 
     /// Dispatches of one rank in one run.
@@ -161,11 +177,13 @@ impl RankGraph {
         }
         let kernargs = resident(rank.gpu, "kernel arguments", &bytes)?;
         let place = |offset: u64| GpuVa::new(kernargs.va().get() + offset);
+        let stamps = if rank.timed && form == Form::Aql { Some(Stamps::new(rank.gpu, launches)?) } else { None };
         let (slots, ib) = match form {
             Form::Aql => {
                 let packets = launches.iter().zip(&offsets).enumerate().map(|(i, (launch, &offset))| {
                     let last = i + 1 == launches.len();
-                    let signal = if last { rank.timeline.va() } else { GpuVa::NULL };
+                    let stamp = stamps.as_ref().map_or(GpuVa::NULL, |stamps| stamps.signal(i));
+                    let signal = if last { rank.timeline.va() } else { stamp };
                     dispatch(launch, rank.programs, place(offset), signal).encode()
                 });
                 (packets.collect::<Result<_, _>>()?, None)
@@ -176,7 +194,7 @@ impl RankGraph {
                 (vec![ib.packet(rank.timeline).encode()?], Some(ib))
             }
         };
-        Ok(Self { kernargs, slots, ib })
+        Ok(Self { kernargs, slots, ib, stamps })
     }
 }
 
@@ -189,18 +207,8 @@ impl ResidentIb {
             stride: layout.bytes_per_xcc,
             tmpring_size: layout.tmpring_size(),
         });
-        let mut writer = ib::Writer::new(rank.gpu.node().xcc_count, places, scratch)?;
-        for (launch, &kernarg) in launches.iter().zip(kernargs) {
-            let dispatch = ib::Dispatch {
-                program: rank.programs.program(launch.kernel),
-                workgroups: launch.workgroups,
-                workgroup: launch.kernel.workgroup,
-                lds_bytes: launch.kernel.lds_bytes,
-                kernarg,
-            };
-            writer.dispatch(launch.kernel.name, &dispatch)?;
-        }
-        let (dwords, xcc_barriers) = writer.finish();
+        let writer = ib::Writer::new(rank.gpu.node().xcc_count, places, scratch)?;
+        let (dwords, xcc_barriers) = write(writer, rank.programs, launches, kernargs)?;
         let commands = resident(rank.gpu, "indirect buffer", zerocopy::IntoBytes::as_bytes(dwords.as_slice()))?;
         Ok(Self { commands, dwords: dwords.len(), xcc_barriers, _counters: counters })
     }
@@ -217,6 +225,36 @@ impl ResidentIb {
             completion_signal: timeline.va(),
         }
     }
+}
+
+/// Writes all of `launches`; gives the buffer and the meetings of XCCs in it.
+fn write(
+    mut writer: ib::Writer,
+    programs: &Programs,
+    launches: &[KernelLaunch],
+    kernargs: &[GpuVa],
+) -> Result<(Vec<u32>, usize), IbError> {
+    for (launch, &kernarg) in launches.iter().zip(kernargs) {
+        let dispatch = ib::Dispatch {
+            program: programs.program(launch.kernel),
+            workgroups: launch.workgroups,
+            workgroup: launch.kernel.workgroup,
+            lds_bytes: launch.kernel.lds_bytes,
+            kernarg,
+        };
+        writer.dispatch(launch.kernel.name, &dispatch)?;
+    }
+    Ok(writer.finish())
+}
+
+/// Dwords of an indirect buffer of `launches` for a GPU of `xccs` XCCs, wherever it may be.
+///
+/// # Errors
+/// A launch can't be part of one.
+pub fn ib_dwords(programs: &Programs, xccs: u32, launches: &[KernelLaunch]) -> Result<usize, Error> {
+    let nowhere = vec![GpuVa::NULL; launches.len()];
+    let writer = ib::Writer::new(xccs, [GpuVa::NULL; 2], None)?;
+    Ok(write(writer, programs, launches, &nowhere)?.0.len())
 }
 
 /// Bytes in GPU memory that no GPU changes.

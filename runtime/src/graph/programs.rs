@@ -6,6 +6,7 @@ use std::sync::Arc;
 use driver::Gpu;
 use driver::address::GpuVa;
 use driver::program;
+use firmware_tools::code_object::KernelDescriptor;
 use kernels::Kernel;
 
 use super::ib::Program;
@@ -90,6 +91,12 @@ impl Programs {
     #[must_use]
     pub fn most_private_bytes(&self) -> u32 {
         self.loaded.values().map(|loaded| loaded.program.descriptor.private_segment_fixed_size).max().unwrap_or(0)
+    }
+
+    /// The descriptor of `kernel`.
+    #[must_use]
+    pub fn descriptor(&self, kernel: &Kernel) -> KernelDescriptor {
+        self.loaded(kernel).program.descriptor
     }
 
     /// What an indirect buffer launches `kernel` with.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::{CellAlignment, Table, presets};
 use model::config::Config;
 use serde_json::{Value, json};
 
-use crate::bench::cost::{Constants, SETS, Seconds};
+use super::tables::{each_model, form_name, megabytes, modelled_json, print_modelled, table};
+use crate::bench::cost::{SETS, Seconds};
 use crate::bench::host::{self, HostCost};
 use crate::bench::load::{cores, processor};
 use crate::bench::pass::{Pass, PassSizes};
@@ -66,18 +66,6 @@ impl WholeArguments {
     fn name(&self) -> String {
         self.model.as_ref().map_or_else(|| "the released model".into(), |folder| folder.display().to_string())
     }
-}
-
-/// A modelled time of one set of constants and one form.
-struct Modelled {
-    constants: Constants,
-    form: Form,
-    seconds: Seconds,
-}
-
-fn each_model(mut time: impl FnMut(&Constants, Form) -> Seconds) -> Vec<Modelled> {
-    let pairs = SETS.into_iter().flat_map(|constants| [Form::Aql, Form::Ib].map(|form| (constants, form)));
-    pairs.map(|(constants, form)| Modelled { constants, form, seconds: time(&constants, form) }).collect()
 }
 
 pub(super) fn decode(arguments: &DecodeArguments, json: bool) -> Result<ExitCode, Failure> {
@@ -183,24 +171,6 @@ fn counts(pass: &Pass, position: u32, whole: &WholeArguments) -> Value {
     })
 }
 
-fn form_name(form: Form) -> &'static str {
-    match form {
-        Form::Aql => "aql",
-        Form::Ib => "ib",
-    }
-}
-
-fn modelled_json(model: &Modelled, tokens: f64) -> Value {
-    let total = model.seconds.total();
-    json!({
-        "constants": model.constants.name,
-        "form": form_name(model.form),
-        "seconds": total,
-        "by_cause": model.seconds,
-        "tokens_per_second": tokens / total,
-    })
-}
-
 fn host_json(cost: &HostCost) -> Value {
     json!({
         "form": form_name(cost.form),
@@ -217,19 +187,6 @@ fn host_json(cost: &HostCost) -> Value {
         "processor": processor(),
         "cores": cores(),
     })
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.2}", bytes as f64 / 1e6)
 }
 
 fn print_counts(pass: &Pass, position: u32) {
@@ -263,30 +220,6 @@ fn print_counts(pass: &Pass, position: u32) {
     row("all", pass.launches.kernels.len(), pass.works(position).into_iter().sum());
     println!("{kernels}");
     println!("{} collectives are among the dispatches", pass.launches.collectives.len());
-}
-
-fn print_modelled(modelled: &[Modelled], tokens: f64) {
-    let mut table = table(&[
-        "constants",
-        "form",
-        "bytes ms",
-        "FLOPs ms",
-        "dispatches ms",
-        "collectives ms",
-        "XCC barriers ms",
-        "total ms",
-        "tokens/s",
-    ]);
-    for model in modelled {
-        let Seconds { bytes, flops, dispatches, collectives, barriers } = model.seconds;
-        let total = model.seconds.total();
-        let times = [bytes, flops, dispatches, collectives, barriers, total].map(|time| format!("{:.3}", time * 1e3));
-        let mut row = vec![model.constants.name.to_owned(), form_name(model.form).to_owned()];
-        row.extend(times);
-        row.push(format!("{:.1}", tokens / total));
-        table.add_row(row);
-    }
-    println!("{table}");
 }
 
 fn print_published(pass: &Pass, position: u32) {
