@@ -19,3 +19,4 @@ pub mod perplexity;
 pub mod plan;
 pub mod platform;
 pub mod preflight;
+pub mod smoke;

@@ -18,6 +18,7 @@ mod perplexity;
 mod preflight;
 mod profile;
 mod run;
+mod smoke;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,8 @@ enum Command {
     Load(load::Arguments),
     /// Load a model and answer with it.
     Run(run::Arguments),
+    /// Check that the machine computes: a small model with every kind of block, in seconds.
+    Smoke(smoke::Arguments),
     /// Check model, memory plan, GPUs, host and disks before a load.
     Preflight(preflight::Arguments),
     /// Measure how well a model predicts given documents.
@@ -101,6 +104,7 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Command::Fixture(fixture) => fixture::run(fixture, arguments.json),
         Command::Load(load) => load::run(load, arguments.json),
         Command::Run(run) => run::run(run, arguments.json),
+        Command::Smoke(smoke) => smoke::run(smoke, arguments.json),
         Command::Preflight(preflight) => preflight::run(preflight, arguments.json),
         Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
         #[cfg(feature = "mock")]

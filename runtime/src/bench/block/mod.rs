@@ -12,9 +12,11 @@ mod weights;
 
 use std::time::{Duration, Instant};
 
+use model::config::Config;
+
 use crate::bench::cost::{Constants, Seconds};
 use crate::bench::work::Work;
-use crate::engine::{Engine, Options};
+use crate::engine::{Engine, EngineError, Options};
 use crate::failure::Failure;
 use crate::graph::{Form, KernelSet};
 use crate::platform::Platform;
@@ -24,6 +26,7 @@ use measure::BlockLaunches;
 pub use measure::{Counted, KernelUse, Tally};
 pub use numbers::{Numbers, StageError, TIE, TOLERANCE};
 use reference::Reference;
+pub use sizes::nano_config;
 use weights::Weights;
 
 /// Which block.
@@ -67,7 +70,9 @@ pub struct Plan {
     pub tokens: u32,
     /// Tokens in the latent caches before it, made up.
     pub context: u32,
-    /// GPUs: all eight, or one whose peers are its own echo.
+    /// Ranks that the width is divided by.
+    pub ranks: usize,
+    /// GPUs: as many, or one whose peers are its own echo.
     pub devices: usize,
     /// Experts that have weights and are chosen from.
     pub experts: usize,
@@ -109,6 +114,24 @@ impl Outcome {
     }
 }
 
+/// An engine with random weights; of the experts of each layer the first `experts` have some, and are chosen from.
+///
+/// # Errors
+/// See [`EngineError`].
+pub fn engine(
+    platform: &Platform,
+    config: &Config,
+    options: Options,
+    seed: u64,
+    experts: usize,
+) -> Result<Engine, EngineError> {
+    let mut engine = Engine::without_weights(platform, config, options, &KernelSet::default())?;
+    let layout = engine.layout().clone();
+    let weights = Weights { config, layout: &layout, seed, resident: experts };
+    engine.ranks_mut().iter_mut().try_for_each(|rank| weights.upload(rank))?;
+    Ok(engine)
+}
+
 /// Measures a block on the first `plan.devices` GPUs of the machine. An emulated machine that keeps a tally of its first
 /// GPU tells what kernels did.
 ///
@@ -126,15 +149,14 @@ pub fn run(plan: &Plan, platform: &Platform) -> Result<Outcome, Failure> {
         devices: plan.devices,
         max_context: plan.context + plan.tokens,
         chunk: plan.tokens,
-        echo: (plan.devices < sizes::RANKS).then_some(sizes::RANKS),
+        echo: (plan.devices < plan.ranks).then_some(plan.ranks),
         // What takes a GPU microseconds takes its emulation minutes.
         patience: Duration::from_secs(1800),
         ..Options::default()
     };
-    let mut engine = Engine::without_weights(platform, &config, options, &KernelSet::default())?;
+    let mut engine = engine(platform, &config, options, plan.seed, plan.experts)?;
     let layout = engine.layout().clone();
     let weights = Weights { config: &config, layout: &layout, seed: plan.seed, resident: plan.experts };
-    engine.ranks_mut().iter_mut().try_for_each(|rank| weights.upload(rank))?;
     engine.reset()?;
     let context = Context::make_up(&mut engine, plan)?;
     let launches = BlockLaunches::of(&engine, plan);

@@ -9,11 +9,18 @@ use super::{Kind, Width};
 const NANO_CONFIG_JSON: &str = include_str!("../../../../tests/fixtures/k3-nano/config.json");
 
 /// GPUs that the widths are divided by.
-pub(super) const RANKS: usize = 8;
+const RANKS: usize = 8;
 /// The narrowest dense MLP that every kernel takes on each of eight GPUs.
 const NARROW_DENSE: usize = 32 * RANKS;
 /// Entries of the vocabulary: enough for the ids of the config.
 const VOCABULARY: usize = 2048;
+
+/// The whole of K3-nano's config: every kind of block.
+#[must_use]
+pub fn nano_config() -> Config {
+    let config = parse(NANO_CONFIG_JSON.as_bytes()).and_then(|config| config.verify());
+    config.expect("the built-in files are fixed and tested")
+}
 
 /// The config of `layers` layers whose block of `kind` has the published width.
 pub(super) fn config(kind: Kind, width: Width, layers: usize) -> Config {

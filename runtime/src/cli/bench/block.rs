@@ -77,6 +77,7 @@ impl Arguments {
             layers: self.layers as usize,
             tokens: self.tokens,
             context: self.context.unwrap_or(context),
+            ranks: 8,
             devices: if self.devices == "8" { 8 } else { 1 },
             experts: self.experts.unwrap_or(experts) as usize,
             seed: self.seed,
