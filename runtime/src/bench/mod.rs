@@ -10,4 +10,5 @@ pub mod pass;
 pub mod profile;
 pub mod published;
 mod scaled;
+pub mod speed;
 pub mod work;

@@ -161,3 +161,6 @@ impl Writer {
         (self.dwords, self.barriers)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,9 @@ use crate::bench::host::{self, HostCost};
 use crate::bench::load::{cores, processor};
 use crate::bench::pass::{Pass, PassSizes};
 use crate::bench::published;
+use crate::bench::speed::{self, Speed};
 use crate::bench::work::Work;
+use crate::cli::load::Bar;
 use crate::cli::{model as model_arguments, print_json};
 use crate::engine::Options;
 use crate::failure::Failure;
@@ -22,7 +24,8 @@ use crate::platform::{MOCK_VARIABLE, Platform};
 /// Which model, and how it is split.
 #[derive(clap::Args)]
 struct WholeArguments {
-    /// Folder of a checkpoint, of which only `config.json` is read. Without it, the released model.
+    /// Folder of a checkpoint: it is loaded and run too, where there is a machine that executes. Without it, the released
+    /// model, of which nothing is loaded.
     #[arg(long)]
     model: Option<PathBuf>,
     /// GPUs to split the model over.
@@ -37,7 +40,7 @@ struct WholeArguments {
 pub(in crate::cli) struct DecodeArguments {
     #[command(flatten)]
     whole: WholeArguments,
-    /// Tokens to measure on a machine that executes nothing (MOCKKFD=null).
+    /// Tokens to measure, on a machine that executes or on one that executes nothing (MOCKKFD=null).
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tokens: u32,
 }
@@ -63,6 +66,19 @@ impl WholeArguments {
         Pass::new(&self.config()?, PassSizes { ranks: self.devices, tokens, max_context }).map_err(Failure::input)
     }
 
+    /// What a request takes, if a checkpoint was named and there is a machine to run it on.
+    fn speed(&self, chunk: u32, prompt: usize, tokens: usize) -> Result<Option<(Speed, bool)>, Failure> {
+        let Some(folder) = &self.model else { return Ok(None) };
+        let Ok(platform) = Platform::open() else { return Ok(None) };
+        if platform.executes_nothing() {
+            return Ok(None);
+        }
+        let max_context = self.max_context.max((prompt + tokens) as u32);
+        let options = Options { devices: self.devices, max_context, chunk, ..Options::default() };
+        let speed = speed::measure(&platform, folder, options, prompt, tokens, &Bar::hidden())?;
+        Ok(Some((speed, platform.is_emulated())))
+    }
+
     fn name(&self) -> String {
         self.model.as_ref().map_or_else(|| "the released model".into(), |folder| folder.display().to_string())
     }
@@ -74,12 +90,14 @@ pub(super) fn decode(arguments: &DecodeArguments, json: bool) -> Result<ExitCode
     let position = whole.max_context - 1;
     let modelled = each_model(|constants, form| pass.time(position, constants, form));
     let host = host_costs(arguments, pass.config())?;
+    let speed = whole.speed(1, 1, arguments.tokens as usize + 1)?;
     // The published run was of the released model on eight GPUs.
     let is_published = whole.model.is_none() && whole.devices == 8;
     if json {
         let mut report = counts(&pass, position, whole);
         report["modelled"] = modelled.iter().map(|model| modelled_json(model, 1.0)).collect();
         report["host"] = host.iter().map(host_json).collect();
+        report["measured"] = json!(speed.map(speed_json));
         if is_published {
             let sets =
                 SETS.map(|set| json!({ "constants": set.name, "points": published::points(&pass, position, &set) }));
@@ -101,6 +119,7 @@ pub(super) fn decode(arguments: &DecodeArguments, json: bool) -> Result<ExitCode
         print_published(&pass, position);
     }
     print_host(&host);
+    print_speed(speed);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,12 +134,14 @@ pub(super) fn prefill(arguments: &PrefillArguments, json: bool) -> Result<ExitCo
         (0..chunks).for_each(|index| sum += pass.time(index * chunk, constants, form));
         sum
     });
+    let speed = whole.speed(chunk, *prompt as usize, 1)?;
     let tokens = f64::from(*prompt);
     if json {
         let mut report = counts(&pass, last, whole);
         report["prompt"] = json!(prompt);
         report["chunk"] = json!(chunk);
         report["modelled"] = modelled.iter().map(|model| modelled_json(model, tokens)).collect();
+        report["measured"] = json!(speed.map(speed_json));
         print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -130,6 +151,7 @@ pub(super) fn prefill(arguments: &PrefillArguments, json: bool) -> Result<ExitCo
         "\nModelled, not measured, a prompt of {prompt} tokens; links between GPUs are taken to be as fast as it takes:"
     );
     print_modelled(&modelled, tokens);
+    print_speed(speed);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -238,6 +260,34 @@ fn print_published(pass: &Pass, position: u32) {
         }
     }
     println!("{table}\n{}", published::WHY);
+}
+
+fn speed_json((speed, emulated): (Speed, bool)) -> Value {
+    json!({
+        "prompt_tokens": speed.prompt,
+        "prefill_seconds": speed.prefill.as_secs_f64(),
+        "prefill_tokens_per_second": speed.prefill_rate(),
+        "decoded_tokens": speed.decoded,
+        "decode_tokens_per_second": speed.decode_rate(),
+        "emulated": emulated,
+        "processor": processor(),
+        "cores": cores(),
+    })
+}
+
+fn print_speed(speed: Option<(Speed, bool)>) {
+    let Some((speed, emulated)) = speed else { return };
+    let machine =
+        if emulated { "an emulated machine: the speed of the emulation, not of a GPU" } else { "this machine" };
+    let decode = speed.decode_rate().map_or_else(String::new, |rate| format!(", {rate:.2} tokens/s after it"));
+    println!(
+        "measured on {machine}: a prompt of {} tokens in {:.2} s ({:.1} tokens/s){decode}; {}, {} cores",
+        speed.prompt,
+        speed.prefill.as_secs_f64(),
+        speed.prefill_rate(),
+        processor(),
+        cores(),
+    );
 }
 
 fn print_host(costs: &[HostCost]) {
