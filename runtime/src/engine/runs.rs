@@ -76,16 +76,16 @@ impl Engine {
         self.drain(&graph)
     }
 
-    /// Runs `tokens`, at most a chunk, at position `position`, behind whatever caches and states hold.
+    /// Runs `graph` on `tokens`, at most as many as it was built for, at position `position`, behind whatever caches and states
+    /// hold.
     ///
     /// # Errors
     /// See [`EngineError`].
-    pub fn run_at(&mut self, position: u32, tokens: &[u32]) -> Result<(), EngineError> {
-        let graph = Arc::clone(if tokens.len() == 1 { &self.decode } else { &self.prefill });
+    pub fn run_at(&mut self, graph: &Graph, position: u32, tokens: &[u32]) -> Result<(), EngineError> {
         self.step.position = position;
         self.write_run(tokens)?;
-        self.run(&graph, true)?;
-        self.drain(&graph)
+        self.run(graph, true)?;
+        self.drain(graph)
     }
 
     /// Runs `graph` once and gives the token it chose.

@@ -70,9 +70,9 @@ impl Matrix {
             let size: f64 = own.iter().map(|a| square(*a)).sum();
             (difference / size.max(f64::MIN_POSITIVE)).sqrt()
         };
-        // A NaN is larger than anything.
+        // A NaN is larger than anything, and stays.
         let errors = self.each_row().zip(other.each_row()).map(error);
-        errors.fold(0.0, |worst: f64, error| if error <= worst { worst } else { error })
+        errors.fold(0.0, |worst: f64, error| if worst.is_nan() || error <= worst { worst } else { error })
     }
 }
 

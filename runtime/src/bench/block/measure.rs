@@ -5,6 +5,8 @@ use std::ops::Range;
 #[cfg(feature = "mock")]
 pub use mock::inspect::Tally;
 
+use model::tensor::{LayerTensor, TensorId};
+
 use super::Plan;
 use crate::bench::occupancy::Occupancy;
 use crate::bench::work::{Catalogue, Run, Work};
@@ -74,34 +76,66 @@ pub(super) struct BlockLaunches {
     list: Launches,
     /// The block's in the list.
     block: Range<usize>,
-    /// The layer's in the list.
-    layer: Range<usize>,
+    /// Dispatches of the whole layer.
+    pub(super) layer_dispatches: usize,
     pub(super) collectives: usize,
 }
 
+/// Half of a layer: its attention, or its feed-forward block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    Attention,
+    FeedForward,
+}
+
+/// To which half of its layer each launch belongs; `None` outside of layers. The second half starts with the launch that is given
+/// the norm of its residual mix.
+fn halves(engine: &Engine, list: &Launches) -> Vec<Option<Half>> {
+    let weights = engine.ranks()[0].memory.weights.get();
+    let mut half = Half::Attention;
+    let mut layer = None;
+    let half_of = |launch: &KernelLaunch| {
+        if launch.layer != layer {
+            (layer, half) = (launch.layer, Half::Attention);
+        }
+        let id = TensorId::Layer(launch.layer? as u16, LayerTensor::MlpResNorm);
+        let norm = engine.layout().region(id).map(|region| weights + region.offset);
+        if launch.kernarg.as_chunks::<8>().0.iter().any(|word| Some(u64::from_le_bytes(*word)) == norm) {
+            half = Half::FeedForward;
+        }
+        Some(half)
+    };
+    list.kernels.iter().map(half_of).collect()
+}
+
 impl BlockLaunches {
+    /// The launches of rank 0 without the other half of every layer.
     pub(super) fn of(engine: &Engine, plan: &Plan) -> Self {
-        let list = engine.launches(plan.tokens);
-        let of_layer = |launch: &&KernelLaunch| launch.layer == Some(LAYER);
-        let first = list.kernels.iter().take_while(|launch| !of_layer(launch)).count();
-        let layer = first..first + list.kernels[first..].iter().take_while(of_layer).count();
-        // An attention block ends with the layer's first exchange.
-        let exchange = engine.exchange();
-        let last = list.kernels[layer.clone()].iter().position(|launch| {
-            launch.kernarg.as_chunks::<8>().0.iter().any(|word| exchange.contains(&u64::from_le_bytes(*word)))
-        });
-        let middle = last.map_or(layer.end, |index| first + index + 1);
+        let mut list = engine.launches(plan.tokens);
+        let layer_dispatches = list.kernels.iter().filter(|launch| launch.layer == Some(LAYER)).count();
         let of_layer = list.collectives.iter().filter(|name| name.layer == Some(LAYER)).count();
-        let (block, collectives) = match plan.kind.is_attention() {
-            true => (first..middle, 1),
-            false => (middle..layer.end, of_layer - 1),
-        };
-        Self { list, block, layer, collectives }
+        // An attention block has one exchange, that of its output.
+        let collectives = if plan.kind.is_attention() { 1 } else { of_layer - 1 };
+        Self::keep_half(engine, plan, &mut list);
+        let first = list.kernels.iter().take_while(|launch| launch.layer != Some(LAYER)).count();
+        let count = list.kernels.iter().filter(|launch| launch.layer == Some(LAYER)).count();
+        Self { list, block: first..first + count, layer_dispatches, collectives }
     }
 
-    /// Dispatches of the whole layer.
-    pub(super) fn layer_dispatches(&self) -> usize {
-        self.layer.len()
+    /// Takes the launches of the other half of every layer out of a rank's list. What exchanges are left keep their numbers, on
+    /// every rank alike.
+    pub(super) fn keep_half(engine: &Engine, plan: &Plan, list: &mut Launches) {
+        let wanted = if plan.kind.is_attention() { Half::Attention } else { Half::FeedForward };
+        let halves = halves(engine, &engine.launches(plan.tokens));
+        let (first, last) = (halves.iter().position(Option::is_some), halves.len() - 1);
+        // Of what is outside of layers, the embedding and the end of the run stay: the head has an exchange, and numbers of
+        // exchanges that follow each other must not both be even or odd, which a gap could make them.
+        let stays = |index: usize, half: Option<Half>| match half {
+            Some(half) => half == wanted,
+            None => Some(index) < first || index == last,
+        };
+        let mut kept = halves.into_iter().enumerate().map(|(index, half)| stays(index, half));
+        list.kernels.retain(|_| kept.next().unwrap_or(true));
     }
 
     /// The least work of each of the block's launches, if the run's tokens chose so many different experts.
@@ -111,13 +145,13 @@ impl BlockLaunches {
         self.list.kernels[self.block.clone()].iter().map(|launch| catalogue.work(launch, run)).collect()
     }
 
-    /// The kernel that writes to `range`: the layer's last that is given an address of it if it is the layer's output,
+    /// The kernel that writes to `range`: the block's last that is given an address of it if it is the block's output,
     /// else the first.
     pub(super) fn writer(&self, range: &Range<u64>, is_output: bool) -> Option<&'static str> {
         let names = |launch: &&KernelLaunch| {
             launch.kernarg.as_chunks::<8>().0.iter().any(|word| range.contains(&u64::from_le_bytes(*word)))
         };
-        let mut launches = self.list.kernels[self.layer.clone()].iter();
+        let mut launches = self.list.kernels[self.block.clone()].iter();
         let found = if is_output { launches.rfind(names) } else { launches.find(names) };
         found.map(|launch| launch.kernel.name)
     }

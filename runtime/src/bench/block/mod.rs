@@ -18,6 +18,7 @@ use crate::bench::cost::{Constants, Seconds};
 use crate::bench::work::Work;
 use crate::engine::{Engine, EngineError, Options};
 use crate::failure::Failure;
+use crate::forward::Logits;
 use crate::graph::{Form, KernelSet};
 use crate::platform::Platform;
 
@@ -160,6 +161,12 @@ pub fn run(plan: &Plan, platform: &Platform) -> Result<Outcome, Failure> {
     engine.reset()?;
     let context = Context::make_up(&mut engine, plan)?;
     let launches = BlockLaunches::of(&engine, plan);
+    let graph = engine.build(plan.tokens, |builder| {
+        let mut list = builder.forward(Logits::Last);
+        BlockLaunches::keep_half(&engine, plan, &mut list);
+        list
+    })?;
+    numbers::zero_saved_blocks(&mut engine)?;
     let tally = platform.tally();
     if let Some(tally) = tally {
         BlockLaunches::watch(&engine, tally);
@@ -167,21 +174,26 @@ pub fn run(plan: &Plan, platform: &Platform) -> Result<Outcome, Failure> {
     // Any rows of the embedding do, as long as they are different.
     let tokens: Vec<u32> = (0..plan.tokens).map(|token| token * 37 % 1024).collect();
     let start = Instant::now();
-    engine.run_at(plan.context, &tokens)?;
+    engine.run_at(&graph, plan.context, &tokens)?;
     let elapsed = start.elapsed();
     let counted = tally.and_then(|tally| launches.counted(&engine, tally));
     let chosen = numbers::chosen_experts(&mut engine, plan)?;
     let distinct_experts = (plan.kind == Kind::Moe).then(|| numbers::distinct(&chosen));
     let works = launches.works(&engine, plan, distinct_experts.unwrap_or(0));
     let numbers = if plan.layers == 1 {
-        let reference = Reference { weights: &weights, is_echo: options.echo.is_some(), context };
+        let reference = Reference {
+            weights: &weights,
+            is_attention: plan.kind.is_attention(),
+            is_echo: options.echo.is_some(),
+            context,
+        };
         Some(numbers::compare(&mut engine, &reference, &launches, &tokens, &chosen)?)
     } else {
         None
     };
     Ok(Outcome {
         kernels: launches.kernels(&engine, &works, counted),
-        layer_dispatches: launches.layer_dispatches(),
+        layer_dispatches: launches.layer_dispatches,
         works,
         collectives: launches.collectives,
         pm4_dwords: launches.pm4_dwords(&engine)?,

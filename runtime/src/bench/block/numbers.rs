@@ -44,6 +44,17 @@ impl Numbers {
     }
 }
 
+/// Zeroes the saved residuals of all ranks: the half of the layer that saves one may not run.
+pub(super) fn zero_saved_blocks(engine: &mut Engine) -> Result<(), EngineError> {
+    let at = engine.plan().places.blocks;
+    let part = engine.plan().workspace.parts().iter().find(|part| part.offset == at.get()).cloned();
+    let Some(part) = part else { return Ok(()) };
+    for rank in engine.ranks_mut() {
+        rank.transfers.zero(GpuVa::new(rank.memory.at(at).0), part.bytes)?;
+    }
+    Ok(())
+}
+
 /// The experts that rank 0 chose for each token; empty lists if the layer has none.
 pub(super) fn chosen_experts(engine: &mut Engine, plan: &Plan) -> Result<Vec<Vec<u32>>, EngineError> {
     let tokens = plan.tokens as usize;

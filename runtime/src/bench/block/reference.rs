@@ -1,4 +1,4 @@
-//! One layer computed in FP32 by the host, rank by rank, as the GPUs split it: what the kernels' results are held against.
+//! One block computed in FP32 by the host, rank by rank, as the GPUs split it: what the kernels' results are held against.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,21 @@ const LAYER: usize = 0;
 /// What rank 0 is to hold in a buffer, by the buffer's name in the memory plan.
 pub(super) type Stages = BTreeMap<&'static str, Matrix>;
 
-/// The buffer that the layer's output is in.
+/// The buffer that the block's output is in.
 pub(super) const OUTPUT: &str = "residual stream";
 
-/// A layer behind a context that was made up.
+/// A block behind a context that was made up.
 pub(super) struct Reference<'a> {
     pub(super) weights: &'a Weights<'a>,
+    /// The attention block, or else the feed-forward block.
+    pub(super) is_attention: bool,
     /// All ranks have the weights of rank 0.
     pub(super) is_echo: bool,
     /// What it finds in caches and states.
     pub(super) context: Context,
 }
 
-/// What the layer gives.
+/// What the block gives.
 pub(super) struct Computed {
     /// Buffers of rank 0 on the way.
     pub(super) stages: Stages,
@@ -36,22 +38,27 @@ pub(super) struct Computed {
 }
 
 impl Reference<'_> {
-    /// Runs the layer on `tokens`, whose experts are those `chosen` by the GPU.
+    /// Runs the block on `tokens`, whose experts are those `chosen` by the GPU.
     pub(super) fn run(&self, tokens: &[u32], chosen: &[Vec<u32>]) -> Computed {
         let mut computed = Computed { stages: Stages::new(), scores: None };
         let embedded = self.embed(tokens);
-        let x = embedded.normed(&self.shared(LayerTensor::InputLayernorm), self.eps());
-        // The first layer restarts the residual sum, and mixes nothing before.
-        let mut h = match self.weights.config.layers[LAYER].attention {
-            Attention::Kda => self.kda(&x, &mut computed),
-            Attention::Mla => self.mla(&x, &mut computed),
+        let output = if self.is_attention {
+            // The first layer restarts the residual sum, and mixes nothing before.
+            let x = embedded.normed(&self.shared(LayerTensor::InputLayernorm), self.eps());
+            match self.weights.config.layers[LAYER].attention {
+                Attention::Kda => self.kda(&x, &mut computed),
+                Attention::Mla => self.mla(&x, &mut computed),
+            }
+        } else {
+            let y = self.mix(&embedded).normed(&self.shared(LayerTensor::PostAttentionLayernorm), self.eps());
+            let mut sum = match self.weights.config.layers[LAYER].feed_forward {
+                FeedForward::Dense => self.dense(&y, &mut computed),
+                FeedForward::Moe => self.moe(&y, chosen, &mut computed),
+            };
+            sum.add(&embedded);
+            sum
         };
-        let y = self.mix(&embedded, &h).normed(&self.shared(LayerTensor::PostAttentionLayernorm), self.eps());
-        h.add(&match self.weights.config.layers[LAYER].feed_forward {
-            FeedForward::Dense => self.dense(&y, &mut computed),
-            FeedForward::Moe => self.moe(&y, chosen, &mut computed),
-        });
-        computed.stages.insert(OUTPUT, h);
+        computed.stages.insert(OUTPUT, output);
         computed
     }
 
@@ -117,23 +124,18 @@ impl Reference<'_> {
         Matrix::new(config.hidden_size, values)
     }
 
-    /// The attention-residual mix of one saved block and the running sum.
-    fn mix(&self, block: &Matrix, h: &Matrix) -> Matrix {
+    /// The attention-residual mix of one saved block, which is zero as no attention block saved it, and the running sum.
+    fn mix(&self, h: &Matrix) -> Matrix {
         let (norm, projection) = (self.shared(LayerTensor::MlpResNorm), self.shared(LayerTensor::MlpResProj));
         let query: Vec<f32> = norm.iter().zip(&projection).map(|(norm, projection)| norm * projection).collect();
         let ones = vec![1.0; query.len()];
-        let score = |row: &[f32]| {
-            let mut key = row.to_vec();
-            rms_norm(&mut key, &ones, self.eps());
-            dot(&key, &query)
-        };
         let mut mixed = h.clone();
         for token in 0..h.rows() {
-            let mut weights = [score(block.row(token)), score(h.row(token))];
+            let mut key = h.row(token).to_vec();
+            rms_norm(&mut key, &ones, self.eps());
+            let mut weights = [0.0, dot(&key, &query)];
             softmax(&mut weights);
-            let sources = block.row(token).iter().zip(h.row(token));
-            let values = sources.map(|(block, h)| weights[0] * block + weights[1] * h);
-            mixed.row_mut(token).iter_mut().zip(values).for_each(|(mixed, value)| *mixed = value);
+            mixed.row_mut(token).iter_mut().for_each(|value| *value *= weights[1]);
         }
         mixed
     }
