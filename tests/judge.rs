@@ -1,4 +1,5 @@
-//! Whether the golden cases judge the kernels and nothing else: code that is only compiled otherwise must pass them.
+//! Whether the golden cases judge the kernels and nothing else: code that computes anything else must fail them, code that is
+//! only compiled otherwise must pass.
 
 #![allow(clippy::unwrap_used, reason = "a test panics")]
 
@@ -9,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cli::k3_nano;
+use firmware_tools::code_object::CodeObject;
 use kernels::Kernel;
 use kimi_hcq::engine::{Engine, EngineError, Options, Sampling};
 use kimi_hcq::graph::KernelSet;
 use kimi_hcq::loader::Silent;
 use kimi_hcq::platform::Platform;
+use mock::inspect::{Inspect, Inspection, KernelProfile};
 use model::checkpoint::Checkpoint;
 use model::config::Config;
 use model::golden::{GreedyCase, greedy};
@@ -28,9 +31,18 @@ fn case() -> GreedyCase {
 
 /// Answers the case with the code objects of `set`.
 fn answer(set: &KernelSet<'_>, case: &GreedyCase) -> Result<Vec<u32>, EngineError> {
+    answer_inspected(set, case, Inspect::default()).map(|(tokens, _)| tokens)
+}
+
+/// The same, and what was recorded meanwhile.
+fn answer_inspected(
+    set: &KernelSet<'_>,
+    case: &GreedyCase,
+    inspect: Inspect,
+) -> Result<(Vec<u32>, Inspection), EngineError> {
     let config = Config::read(&k3_nano()).unwrap();
     let checkpoint = Checkpoint::open(&k3_nano(), &config).unwrap();
-    let machine = mock::Config { gpus: DEVICES, ..mock::Config::default() };
+    let machine = mock::Config { gpus: DEVICES, inspect, ..mock::Config::default() };
     let platform = Platform::open_mock(machine).unwrap();
     let patience = std::time::Duration::from_secs(20);
     let options = Options { devices: DEVICES, patience, ..Options::default() };
@@ -39,7 +51,8 @@ fn answer(set: &KernelSet<'_>, case: &GreedyCase) -> Result<Vec<u32>, EngineErro
     for fault in platform.mock.as_ref().map(|mock| mock.faults()).unwrap_or_default() {
         println!("{fault}");
     }
-    Ok(result?.tokens)
+    let inspection = platform.mock.as_ref().map(|mock| mock.inspection()).unwrap_or_default();
+    Ok((result?.tokens, inspection))
 }
 
 /// clang and lld of the version that the manifest names, as commands with their first arguments.
@@ -98,4 +111,92 @@ fn kernels_compiled_otherwise_and_renamed_give_the_same_tokens() {
     let symbol = |kernel: &Kernel| format!("other_{}", kernel.name);
     let case = case();
     assert_eq!(answer(&KernelSet { bytes: &bytes, symbol: &symbol }, &case).unwrap(), case.tokens);
+}
+
+/// Instructions of a kernel: offset in the image, and the instruction.
+fn instructions(object: &CodeObject, start: u64, count: usize) -> Vec<(u64, isa::Inst)> {
+    let mut offset = start;
+    let mut decode = || {
+        let left = (1..=5).rev().find_map(|dwords| object.image().initial_bytes(offset, 4 * dwords))?;
+        let words: Vec<u32> = left.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let inst = isa::decode(&words).ok()?;
+        let at = offset;
+        offset += 4 * u64::from(inst.dwords);
+        Some((at, inst))
+    };
+    (0..count).map_while(|_| decode()).collect()
+}
+
+/// Whether what was recorded is this kernel's: each block starts with the instruction that stands there.
+fn is_profile_of(profile: &KernelProfile, object: &CodeObject, entry: u64) -> bool {
+    profile.blocks.iter().all(|block| {
+        let at = entry.wrapping_add_signed(block.offset);
+        instructions(object, at, 1).first().is_some_and(|(_, inst)| inst.to_string() == block.first)
+    })
+}
+
+/// Arithmetic on floating-point numbers, or on integers where a code object has nothing else, that was executed: the most
+/// often executed first.
+fn arithmetic(object: &CodeObject, profiles: &[KernelProfile]) -> Vec<(u64, isa::Inst)> {
+    let mut found = Vec::new();
+    for kernel in object.kernels() {
+        let of_kernel = |profile: &&KernelProfile| is_profile_of(profile, object, kernel.entry_offset);
+        let Some(profile) = profiles.iter().find(of_kernel) else { continue };
+        for block in &profile.blocks {
+            let start = kernel.entry_offset.wrapping_add_signed(block.offset);
+            for (at, inst) in instructions(object, start, block.length) {
+                let name = inst.op.info().name;
+                let operation =
+                    ["add", "sub", "mul", "fma", "mac", "max", "lshl"].iter().any(|part| name.contains(part));
+                let float = ["f32", "f16"].iter().any(|part| name.contains(part));
+                if name.starts_with("v_") && operation {
+                    found.push((!float, std::cmp::Reverse(block.count), at, inst));
+                }
+            }
+        }
+    }
+    found.sort_by_key(|&(integer, count, at, _)| (integer, count, at));
+    found.into_iter().map(|(_, _, at, inst)| (at, inst)).collect()
+}
+
+/// The file with `s_nop` in place of one instruction of the image.
+fn without(file: &[u8], object: &CodeObject, (at, inst): &(u64, isa::Inst)) -> Vec<u8> {
+    const S_NOP: [u8; 4] = 0xbf80_0000_u32.to_le_bytes();
+    let kernel = object.kernels().filter(|kernel| kernel.entry_offset <= *at).max_by_key(|k| k.entry_offset).unwrap();
+    let bytes = u64::from(inst.dwords) * 4;
+    let function = object.image().initial_bytes(kernel.entry_offset, at + bytes - kernel.entry_offset).unwrap();
+    let start = file.windows(function.len()).position(|window| window == function).unwrap();
+    let mut file = file.to_vec();
+    let end = start + function.len();
+    file[end - bytes as usize..end].as_chunks_mut().0.fill(S_NOP);
+    file
+}
+
+#[test]
+#[ignore = "two minutes; .ci/sweep runs it"]
+fn a_golden_fails_when_one_arithmetic_instruction_of_a_code_object_is_replaced() {
+    /// Some results don't matter for this one answer, so a few instructions are tried.
+    const TRIES: usize = 8;
+    let case = case();
+    let inspect = Inspect { profile: true, ..Inspect::default() };
+    let (tokens, inspection) = answer_inspected(&KernelSet::default(), &case, inspect).unwrap();
+    assert_eq!(tokens, case.tokens);
+    let profiles = inspection.profile.unwrap().kernels;
+    for object in kernels::CODE_OBJECTS {
+        let parsed = CodeObject::parse(object.bytes).unwrap();
+        let candidates = arithmetic(&parsed, &profiles);
+        assert!(!candidates.is_empty(), "{} runs without arithmetic", object.name);
+        let step = candidates.len().div_ceil(TRIES);
+        let judged = candidates.iter().step_by(step).position(|candidate| {
+            let bytes = |other: &kernels::CodeObject| {
+                if other.name == object.name { without(object.bytes, &parsed, candidate) } else { other.bytes.to_vec() }
+            };
+            let set = KernelSet { bytes: &bytes, ..KernelSet::default() };
+            let result = answer(&set, &case);
+            let fails = result.as_ref().ok() != Some(&case.tokens);
+            println!("{}: without {}: {}", object.name, candidate.1, if fails { "fails" } else { "still right" });
+            fails
+        });
+        assert!(judged.is_some(), "{}: no replaced instruction makes the golden fail", object.name);
+    }
 }
