@@ -163,6 +163,22 @@ fn a_verified_load_compares_every_byte_and_checksums_outlive_it() {
     assert_eq!(load(&["--null-devices", "--verify"]).output().unwrap().status.code(), Some(2));
 }
 
+#[test]
+fn a_manifest_that_is_none_or_has_no_place_is_refused_before_anything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none");
+    fs::write(&none, "PNG").unwrap();
+    for (path, words) in [
+        (folder.path().join("missing/sums"), "No such file"),
+        (folder.path().to_owned(), "not a regular file"),
+        (none, "line 1 is cut or too long"),
+    ] {
+        let mut command = load(&["--null-devices", "--checksums"]);
+        assert_refused(command.arg(&path), 2, &["checksums in", &path.to_string_lossy(), words]);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 /// A folder of links to K3-nano, as in the Hugging Face cache.
 fn linked_nano() -> TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -21,6 +21,18 @@ const HEADER: &str = "# xxh3-128, bytes, tensor";
 /// Longest line: a digest, a length, a name.
 const LONGEST_LINE: u64 = 512;
 
+/// That a manifest is there and can be read, or could be written: better known before a load than behind it.
+pub(crate) fn check_manifest(path: &Path) -> Result<(), LoadError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let check = || match path.metadata() {
+        Ok(found) if found.is_file() => parse(BufReader::new(File::open(path)?)).map(drop),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    };
+    check().map_err(|source| LoadError::Manifest { path: path.to_owned(), source })
+}
+
 /// Checksums of tensors whose bytes come in order.
 pub(crate) struct Checksums {
     /// By file and piece. Of no bytes, until there are some.

@@ -1,16 +1,16 @@
 //! How many reads to keep in flight.
 //!
-//! What a disk wants is not known beforehand: one flash drive is busy with two reads of megabytes, a dozen of them behind
+//! What a disk wants is not known beforehand: one flash drive is busy with a few reads of megabytes, a dozen of them behind
 //! one file system want more. So the load itself tries: it doubles the number for as long as that pays.
 
 use std::time::Duration;
 
-/// Reads in flight for each disk to begin with.
-pub(crate) const FIRST: usize = 2;
+/// Reads in flight for each disk to begin with: a thread that is not woken at once must not leave the disk idle.
+pub(crate) const FIRST: usize = 4;
 /// Most that are tried.
 const MOST: usize = 32;
 /// Bytes of a trial: long enough for rates that mean something, short beside any checkpoint that takes long.
-const TRIAL_BYTES: u64 = 512 << 20;
+const TRIAL_BYTES: u64 = 256 << 20;
 /// What doubling must gain to be kept.
 const GAIN: f64 = 1.05;
 
@@ -87,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_two_reads_keep_busy_gets_two() {
-        assert_eq!(settle(Depth::found(16), |_| 2e9), 2);
-        assert_eq!(settle(Depth::found(16), |depth| 2e9 * 1.01_f64.powi(depth as i32)), 2);
+    fn a_disk_that_few_reads_keep_busy_gets_no_more() {
+        assert_eq!(settle(Depth::found(16), |_| 2e9), FIRST);
+        assert_eq!(settle(Depth::found(16), |depth| 2e9 * 1.01_f64.powi(depth as i32)), FIRST);
     }
 
     #[test]

@@ -180,11 +180,18 @@ fn read_advice(error: &io::Error) -> &'static str {
     }
 }
 
+/// Whether a manifest is to blame, not the disk it is on.
+fn is_refused(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, NotADirectory, NotFound};
+    matches!(kind, InvalidData | InvalidInput | NotADirectory | NotFound)
+}
+
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Interrupted => Self::Interrupted,
             LoadError::Option { .. } => Self::input(error),
+            LoadError::Manifest { ref source, .. } if is_refused(source.kind()) => Self::input(error),
             LoadError::WaitForCopies(_) | LoadError::GpuEvent(_) => Self::gpu(error),
             _ => Self::run(error),
         }

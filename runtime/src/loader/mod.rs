@@ -41,8 +41,8 @@ use driver::memory::Buffer;
 use model::{Checkpoint, Layout};
 use nix::sys::resource::{UsageWho, getrusage};
 
-use checksum::Checksums;
 pub use checksum::Manifest;
+use checksum::{Checksums, check_manifest};
 use copy::{Copier, Discard, SdmaCopier};
 pub use error::LoadError;
 use file::ShardFile;
@@ -131,6 +131,7 @@ fn run(
     start: Instant,
 ) -> Result<LoadReport, LoadError> {
     let cpu_before = thread_cpu();
+    options.checksums.as_deref().map_or(Ok(()), check_manifest)?;
     let opened = weights.files().iter().map(ShardFile::open);
     let mut files = opened.collect::<Result<Vec<_>, _>>()?;
     let streams = streams(weights, &files);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use driver::address::Bytes;
 
 use super::LoadError;
-use super::depth::{self, Depth};
+use super::depth::Depth;
 
 /// Reads and slots are multiples of a page.
 const PAGE: u64 = 4096;
@@ -70,7 +70,7 @@ impl Options {
         if !block.is_multiple_of(alignment) {
             return refuse("a block size", block, "the disk demands larger, or otherwise aligned, reads");
         }
-        let depth = self.depth.unwrap_or(depth::FIRST);
+        let depth = self.depth.unwrap_or(1);
         if depth == 0 || depth > MOST_DEPTH {
             return refuse("a depth", depth as u64, "it must be 1 to 1024");
         }
