@@ -80,11 +80,11 @@ fn block(platform: &Platform, devices: usize, kind: Kind, tokens: u32) -> Result
 }
 
 fn describe(numbers: &Numbers) -> String {
-    let off = numbers.stages.iter().filter(|stage| !(stage.relative <= block::TOLERANCE));
+    let off = numbers.stages.iter().filter(|stage| stage.relative > block::TOLERANCE || stage.relative.is_nan());
     let off: Vec<String> = off
         .map(|stage| format!("{} of kernel {} is off by {:.1e}", stage.stage, stage.kernel, stage.relative))
         .collect();
-    let routing = numbers.routing_gap.filter(|gap| !(*gap <= block::TIE));
+    let routing = numbers.routing_gap.filter(|gap| *gap > block::TIE || gap.is_nan());
     let routing = routing.map(|gap| format!("a chosen expert scores {gap:.1e} too little"));
     off.into_iter().chain(routing).collect::<Vec<_>>().join("; ")
 }

@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_lanes_have_in_common_counts_once() {
-        let mut counter = counter(&[0x1000..0x2000]);
+        let mut counter = counter(std::slice::from_ref(&(0x1000..0x2000)));
         counter.count(&reads(8, [0x1008, 0x1000, 0x1004, 0x1008]), true);
         assert_eq!(counter.counts.read[0].bytes, 16);
         counter.count(&reads(8, [0x1000]), true);
