@@ -59,7 +59,7 @@ code_objects! {
     }
     mix_norm {
         /// Attention-residual mix and RMSNorm.
-        MIX_NORM = "mix_norm", 256 work-items, 304 LDS;
+        MIX_NORM = "mix_norm", 256 work-items, 608 LDS;
     }
     mix_project {
         /// Mix, norm and projections of one token.
@@ -97,7 +97,7 @@ code_objects! {
     }
     mla_value {
         /// Combination of splits, value half of kv_b and output gate.
-        MLA_VALUE = "mla_value", 256 work-items, 16640 LDS;
+        MLA_VALUE = "mla_value", 256 work-items, 35072 LDS;
     }
     router {
         /// Choice of experts.
