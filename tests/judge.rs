@@ -191,7 +191,8 @@ fn a_golden_fails_when_one_arithmetic_instruction_of_a_code_object_is_replaced()
     let (tokens, inspection) = answer_inspected(&KernelSet::default(), &cases[0], inspect).unwrap();
     assert_eq!(tokens, cases[0].tokens);
     let profiles = inspection.profile.unwrap().kernels;
-    for object in kernels::CODE_OBJECTS {
+    // The fallback of the collectives, which this answer does not run, has no part in any golden.
+    for object in kernels::CODE_OBJECTS.iter().filter(|object| object.name != "signal") {
         let parsed = CodeObject::parse(object.bytes).unwrap();
         let candidates = arithmetic(&parsed, &profiles);
         assert!(!candidates.is_empty(), "{} runs without arithmetic", object.name);
