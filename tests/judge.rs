@@ -135,11 +135,11 @@ fn is_profile_of(profile: &KernelProfile, object: &CodeObject, entry: u64) -> bo
     })
 }
 
-/// Executed arithmetic: matrix instructions, those on floating-point numbers, those on integers; some of each kind, evenly
+/// Executed arithmetic: matrix instructions, those on floating-point numbers, those on integers, scalar ones; some of each kind, evenly
 /// spread from the most often executed to the least.
 fn arithmetic(object: &CodeObject, profiles: &[KernelProfile]) -> Vec<(u64, isa::Inst)> {
     const OF_A_KIND: usize = 6;
-    let mut kinds = [const { Vec::new() }; 3];
+    let mut kinds = [const { Vec::new() }; 4];
     for kernel in object.kernels() {
         let of_kernel = |profile: &&KernelProfile| is_profile_of(profile, object, kernel.entry_offset);
         for block in profiles.iter().find(of_kernel).map_or(&[][..], |profile| &profile.blocks) {
@@ -149,9 +149,9 @@ fn arithmetic(object: &CodeObject, profiles: &[KernelProfile]) -> Vec<(u64, isa:
                 let any = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
                 let kind = match () {
                     () if any(&["mfma"]) => 0,
-                    () if !name.starts_with("v_") || !any(&["add", "sub", "mul", "fma", "mac", "max", "lshl"]) => {
-                        continue;
-                    }
+                    () if !any(&["add", "sub", "mul", "fma", "mac", "max", "lshl"]) => continue,
+                    () if name.starts_with("s_") => 3,
+                    () if !name.starts_with("v_") => continue,
                     () if any(&["f32", "f16"]) => 1,
                     () => 2,
                 };
