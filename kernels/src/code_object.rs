@@ -18,12 +18,10 @@ pub struct Kernel {
     pub code_object: &'static CodeObject,
     /// Work-items of a workgroup, all in x.
     pub workgroup: u32,
-    /// Bytes of LDS of a workgroup, fixed in the descriptor; a dispatch adds none.
-    pub lds_bytes: u32,
 }
 
 macro_rules! code_objects {
-    ($($file:ident { $($(#[$doc:meta])* $constant:ident = $kernel:literal, $workgroup:literal work-items, $lds:literal LDS;)+ })+) => {
+    ($($file:ident { $($(#[$doc:meta])* $constant:ident = $kernel:literal, $workgroup:literal work-items;)+ })+) => {
         mod objects {
             $(#[allow(non_upper_case_globals, reason = "named as the file")]
             pub(super) static $file: super::CodeObject = super::CodeObject {
@@ -40,7 +38,6 @@ macro_rules! code_objects {
                 name: $kernel,
                 code_object: &objects::$file,
                 workgroup: $workgroup,
-                lds_bytes: $lds,
             };)+)+
 
             /// All of them.
@@ -55,96 +52,96 @@ macro_rules! code_objects {
 code_objects! {
     embed {
         /// Rows of the embedding, from the ranks that own them.
-        EMBED = "embed", 256 work-items, 0 LDS;
+        EMBED = "embed", 256 work-items;
     }
     mix_norm {
         /// Attention-residual mix and RMSNorm.
-        MIX_NORM = "mix_norm", 256 work-items, 608 LDS;
+        MIX_NORM = "mix_norm", 256 work-items;
     }
     mix_project {
         /// Mix, norm and projections of one token.
-        MIX_PROJECT = "mix_project", 512 work-items, 21600 LDS;
+        MIX_PROJECT = "mix_project", 512 work-items;
     }
     project_sum {
         /// Projection of one token and sum over ranks.
-        PROJECT_SUM = "project_sum", 512 work-items, 21024 LDS;
+        PROJECT_SUM = "project_sum", 512 work-items;
     }
     gemm {
         /// Projections of at most 16 tokens a workgroup.
-        GEMM_16 = "gemm_16", 256 work-items, 4096 LDS;
+        GEMM_16 = "gemm_16", 256 work-items;
         /// Projections of 128 tokens a workgroup.
-        GEMM_128 = "gemm_128", 256 work-items, 32768 LDS;
+        GEMM_128 = "gemm_128", 256 work-items;
     }
     kda {
         /// Kimi Delta Attention between its projections.
-        KDA = "kda", 512 work-items, 41024 LDS;
+        KDA = "kda", 512 work-items;
     }
     mla_latent {
         /// Low-rank norms of MLA and append to the latent cache.
-        MLA_LATENT = "mla_latent", 256 work-items, 32 LDS;
+        MLA_LATENT = "mla_latent", 256 work-items;
     }
     mla_query {
         /// Norms, q_b and append to the latent cache for one token.
-        MLA_QUERY = "mla_query", 512 work-items, 16928 LDS;
+        MLA_QUERY = "mla_query", 512 work-items;
     }
     mla_absorb {
         /// Key half of kv_b applied to the query.
-        MLA_ABSORB = "mla_absorb", 256 work-items, 34816 LDS;
+        MLA_ABSORB = "mla_absorb", 256 work-items;
     }
     mla_attention {
         /// Attention over the cached latents.
-        MLA_ATTENTION = "mla_attention", 256 work-items, 81472 LDS;
+        MLA_ATTENTION = "mla_attention", 256 work-items;
     }
     mla_value {
         /// Combination of splits, value half of kv_b and output gate.
-        MLA_VALUE = "mla_value", 256 work-items, 35072 LDS;
+        MLA_VALUE = "mla_value", 256 work-items;
     }
     router {
         /// Choice of experts.
-        ROUTER_TOPK = "router_topk", 64 work-items, 0 LDS;
+        ROUTER_TOPK = "router_topk", 64 work-items;
         /// Assignments by expert.
-        MOE_GROUP = "moe_group", 256 work-items, 36896 LDS;
+        MOE_GROUP = "moe_group", 256 work-items;
         /// Both, for few tokens.
-        MOE_ROUTE = "moe_route", 256 work-items, 36896 LDS;
+        MOE_ROUTE = "moe_route", 256 work-items;
     }
     moe_up {
         /// Gate and up of the routed experts.
-        MOE_UP = "moe_up", 256 work-items, 16384 LDS;
+        MOE_UP = "moe_up", 256 work-items;
     }
     moe_down {
         /// Down projection of the routed experts.
-        MOE_DOWN = "moe_down", 256 work-items, 0 LDS;
+        MOE_DOWN = "moe_down", 256 work-items;
     }
     expert_up {
         /// Choice of the experts of one token, their gate and up.
-        EXPERT_UP = "expert_up", 256 work-items, 36864 LDS;
+        EXPERT_UP = "expert_up", 256 work-items;
     }
     expert_down {
         /// Down projection of the experts of one token, sum over them and over ranks.
-        EXPERT_DOWN = "expert_down", 256 work-items, 37376 LDS;
+        EXPERT_DOWN = "expert_down", 256 work-items;
     }
     all_reduce {
         /// Sum over ranks.
-        ALL_REDUCE = "all_reduce", 256 work-items, 0 LDS;
+        ALL_REDUCE = "all_reduce", 256 work-items;
     }
     all_gather {
         /// Columns of all ranks.
-        ALL_GATHER = "all_gather", 256 work-items, 0 LDS;
+        ALL_GATHER = "all_gather", 256 work-items;
     }
     signal {
         /// Values of this rank to all mailboxes.
-        SIGNAL_SEND = "signal_send", 256 work-items, 0 LDS;
+        SIGNAL_SEND = "signal_send", 256 work-items;
         /// Sum over ranks, once all have signalled.
-        SIGNAL_SUM = "signal_sum", 256 work-items, 0 LDS;
+        SIGNAL_SUM = "signal_sum", 256 work-items;
         /// Columns of all ranks, once all have signalled.
-        SIGNAL_GATHER = "signal_gather", 256 work-items, 0 LDS;
+        SIGNAL_GATHER = "signal_gather", 256 work-items;
     }
     argmax {
         /// Greedy choice over all ranks.
-        ARGMAX = "argmax", 256 work-items, 32 LDS;
+        ARGMAX = "argmax", 256 work-items;
     }
     advance {
         /// End of a run of the graph.
-        ADVANCE = "advance", 64 work-items, 0 LDS;
+        ADVANCE = "advance", 64 work-items;
     }
 }

@@ -105,7 +105,6 @@ fn every_kernel_in_a_code_object_has_its_launch_data() {
     assert_eq!(compiled, known.len());
     for (kernel, compiled) in parsed() {
         assert_eq!(kernel.workgroup, compiled.metadata.max_flat_workgroup_size, "{}", kernel.name);
-        assert_eq!(kernel.lds_bytes, compiled.metadata.group_segment_fixed_size, "{}", kernel.name);
     }
 }
 

@@ -9,7 +9,7 @@
 //!   do not interleave within an instruction. Micros that are no instructions (joins of runs, undecodable words) are not told.
 //! * [`Step::accesses`] has the memory accesses of the instruction by lane, whatever path executed it: exact addresses, in
 //!   lane order where lanes matter. What `before` sees is empty. An access that faults is the last one in the list.
-//! * Observers may change the wave and its LDS in between (the sanitizer delivers loads late), and nothing else.
+//! * Observers may change the wave and its LDS in between, and nothing else.
 //! * An [`Event`] is told as it happens, from whatever thread does it, with the machine's locks held: an observer must not
 //!   call back into the machine. Events that order memory come after what they order and before what waits for them.
 

@@ -38,7 +38,6 @@ pub(super) struct Dispatch {
     pub(super) workgroups: [u32; 3],
     /// Work-items of a workgroup, all in x.
     pub(super) workgroup: u32,
-    pub(super) lds_bytes: u32,
     pub(super) kernarg: GpuVa,
 }
 
@@ -100,7 +99,7 @@ impl Writer {
 
     /// Adds a dispatch that waits for everything before it.
     pub(super) fn dispatch(&mut self, name: &'static str, dispatch: &Dispatch) -> Result<(), IbError> {
-        let Dispatch { program: Program { entry, descriptor }, workgroups, workgroup, lds_bytes, kernarg } = *dispatch;
+        let Dispatch { program: Program { entry, descriptor }, workgroups, workgroup, kernarg } = *dispatch;
         let sgprs = descriptor.user_sgprs();
         if sgprs.kernarg_segment_ptr != Some(0) || sgprs.count != 2 {
             return Err(IbError::UserSgprs(name));
@@ -108,7 +107,7 @@ impl Writer {
         let pgm = entry.get() >> 8;
         self.set(ShRegister::COMPUTE_PGM_LO, &[pgm as u32, (pgm >> 32) as u32])?;
         let scratch = u32::from(descriptor.private_segment_fixed_size > 0);
-        let rsrc2 = descriptor.rsrc2.0 | scratch | lds_bytes.div_ceil(LDS_UNIT) << LDS_SHIFT;
+        let rsrc2 = descriptor.rsrc2.0 | scratch | descriptor.group_segment_fixed_size.div_ceil(LDS_UNIT) << LDS_SHIFT;
         self.set(ShRegister::COMPUTE_PGM_RSRC1, &[descriptor.rsrc1.0, rsrc2])?;
         self.set(ShRegister::COMPUTE_PGM_RSRC3, &[descriptor.rsrc3.0])?;
         self.set(ShRegister::COMPUTE_NUM_THREAD_X, &[workgroup, 1, 1])?;

@@ -239,7 +239,6 @@ fn write(
             program: programs.program(launch.kernel),
             workgroups: launch.workgroups,
             workgroup: launch.kernel.workgroup,
-            lds_bytes: launch.kernel.lds_bytes,
             kernarg,
         };
         writer.dispatch(launch.kernel.name, &dispatch)?;
@@ -287,7 +286,7 @@ fn dispatch(
         grid_size_y: launch.workgroups[1],
         grid_size_z: launch.workgroups[2],
         private_segment_size: programs.private_bytes(launch.kernel),
-        group_segment_size: launch.kernel.lds_bytes,
+        group_segment_size: programs.descriptor(launch.kernel).group_segment_fixed_size,
         kernel_object: programs.kernel_object(launch.kernel),
         kernarg_address,
         completion_signal,

@@ -75,7 +75,6 @@ fn token() -> Vec<u32> {
             program: Program { entry: GpuVa::new(0x10000), descriptor },
             workgroups: launch.workgroups,
             workgroup: launch.kernel.workgroup,
-            lds_bytes: launch.kernel.lds_bytes,
             kernarg: GpuVa::new(0x20000),
         };
         writer.dispatch(launch.kernel.name, &dispatch).unwrap();
