@@ -29,7 +29,7 @@ use crate::check::{Checker, Report};
 use crate::config::Config;
 use crate::inspect::{Inspection, Recorders, Tally};
 use crate::machine::{Counters, Machine};
-use crate::memory::host::{SharedPage, map_anonymous};
+use crate::memory::host::{SharedPage, map_anonymous, prefer_huge_pages};
 use crate::null::StandIn;
 use crate::observe::{Event, Observer, Observers};
 
@@ -363,9 +363,14 @@ impl System for Mock {
     unsafe fn mmap(&self, request: MapRequest) -> io::Result<NonNull<u8>> {
         let fixed = request.fixed.and_then(|at| at.pointer());
         match request.backing {
-            Backing::Anonymous { .. } => {
+            Backing::Anonymous { reserve_only } => {
                 let (at, flags) = fixed.map_or((std::ptr::null_mut(), 0), |at| (at.as_ptr(), libc::MAP_FIXED));
                 let mapped = map_anonymous(at, request.bytes, flags)?;
+                if !reserve_only {
+                    // As `driver::linux` does. It must come before the first touch: what io_uring registers in small pages
+                    // is read into page by page.
+                    prefer_huge_pages(mapped, request.bytes);
+                }
                 protect(mapped, request.bytes, request.protection)?;
                 Ok(mapped)
             }

@@ -95,9 +95,7 @@ impl HostMemory {
     }
 
     fn advise(&self) {
-        // Best effort: without huge pages the memory is only slower.
-        // SAFETY: the range is this mapping; the advice changes no content.
-        unsafe { libc::madvise(self.at.as_ptr().cast(), self.bytes, libc::MADV_HUGEPAGE) };
+        prefer_huge_pages(self.at, self.bytes);
     }
 }
 
@@ -117,6 +115,12 @@ pub(crate) fn map_anonymous(at: *mut u8, bytes: usize, more_flags: i32) -> io::R
         return Err(io::Error::last_os_error());
     }
     NonNull::new(mapped.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+/// Asks for huge pages. Best effort: without them the memory is only slower.
+pub(crate) fn prefer_huge_pages(at: NonNull<u8>, bytes: usize) {
+    // SAFETY: the advice changes no content, and a range that is not mapped is refused.
+    unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 
 /// # Safety

@@ -17,10 +17,11 @@ use driver::memory::Allocation;
 use memmap2::{Advice, Mmap, MmapMut};
 use model::{Checkpoint, Config, Layout};
 
+use super::ballast::{Ballast, Lending};
 use super::{cache, scaled};
 use crate::engine::open_gpus;
 use crate::failure::Failure;
-use crate::loader::{self, Options, Progress, RawMethod, RawSetting};
+use crate::loader::{self, LoadReport, Options, Progress, RawMethod, RawSetting};
 use crate::platform::Platform;
 
 /// Bytes of the trial passes that choose which raw settings take part.
@@ -123,7 +124,7 @@ pub struct Outcome {
     pub elapsed: Vec<Duration>,
     /// Most host memory of a pass besides device memory of the emulated machine.
     pub rss_bytes: u64,
-    /// Device memory of the emulated machine that the last pass touched.
+    /// Device memory of the emulated machine that a pass touches.
     pub mock_bytes: u64,
 }
 
@@ -189,30 +190,39 @@ pub fn run(plan: &Plan, platform: &Platform, progress: &dyn Progress, say: &dyn 
     trials.sort_by(|a, b| b.0.total_cmp(&a.0));
     let finalists: Vec<_> = trials.iter().take(FINALISTS).map(|(_, setting)| *setting).collect();
     let mut outcome = Outcome::new(&finalists);
+    say("a pass to see what host memory it takes");
+    bench.measure_memory(&mut outcome)?;
+    say("taking the memory that other passes will use from the host of this machine");
+    let ballast = Ballast::new(outcome.bytes).map_err(Failure::run)?;
     for round in 0..plan.rounds {
         say(&format!("round {} of {}", round + 1, plan.rounds));
-        // Everybody's place changes from round to round. Loading to emulated GPUs touches fresh memory. A virtual machine
-        // gives idle memory back to its host, who takes longer to return it than a disk to fill it, so those who need
-        // some follow a pass that has just left its page cache; that of a buffered read lies in the largest pieces.
-        for step in 0..FINALISTS + 2 {
-            match (step + round) % (FINALISTS + 2) {
-                0 => {
-                    bench.pass(&mut outcome.buffered, buffered)?;
-                    bench.load(&mut outcome)?;
-                }
-                1 => {
-                    bench.pass(&mut outcome.mapped, mapped)?;
-                    bench.pass(&mut outcome.fresh_memory, |_| fresh_memory(outcome.bytes))?;
+        // Everybody's place changes from round to round.
+        for step in 0..FINALISTS + 4 {
+            match (step + round) % (FINALISTS + 4) {
+                0 => bench.measure_load(&mut outcome, &ballast)?,
+                1 => bench.pass(&mut outcome.buffered, Some(&ballast), |paths| buffered(paths, &ballast))?,
+                2 => bench.pass(&mut outcome.mapped, Some(&ballast), |paths| mapped(paths, &ballast))?,
+                3 => {
+                    let bytes = outcome.bytes;
+                    bench.pass(&mut outcome.fresh_memory, Some(&ballast), |_| fresh_memory(bytes, &ballast))?;
                 }
                 raw => {
-                    let setting = finalists[raw - 2];
-                    bench.pass(&mut outcome.raw[raw - 2], |_| bench.raw(setting, u64::MAX))?;
+                    let setting = finalists[raw - 4];
+                    bench.pass(&mut outcome.raw[raw - 4], None, |_| bench.raw(setting, u64::MAX))?;
                 }
             }
         }
     }
     outcome.raw.sort_by(|a, b| b.median().total_cmp(&a.median()));
     Ok(outcome)
+}
+
+/// One pass of the loader.
+struct Loaded {
+    report: LoadReport,
+    elapsed: Duration,
+    /// Device memory of the emulated machine that was touched.
+    mock_bytes: u64,
 }
 
 /// What all passes need.
@@ -236,10 +246,19 @@ impl<'a> Bench<'a> {
     }
 
     /// Empties the page cache of the files and reads them in some way, which gives bytes a second.
-    fn pass(&self, way: &mut Way, read: impl FnOnce(&[&Path]) -> Result<f64, Failure>) -> Result<(), Failure> {
+    fn pass(
+        &self,
+        way: &mut Way,
+        ballast: Option<&Ballast>,
+        read: impl FnOnce(&[&Path]) -> Result<f64, Failure>,
+    ) -> Result<(), Failure> {
         let paths: Vec<&Path> = self.checkpoint.shards().iter().map(|shard| &*shard.path).collect();
         self.empty_cache(&paths, way)?;
-        way.rates.push(read(&paths)?);
+        let rate = match ballast {
+            Some(ballast) => ballast.lend(|| read(&paths)).map_err(Failure::run)?,
+            None => read(&paths),
+        };
+        way.rates.push(rate?);
         self.empty_cache(&paths, &mut Way::default())
     }
 
@@ -257,37 +276,48 @@ impl<'a> Bench<'a> {
         Ok(loader::read_raw(&self.checkpoint, &self.layout, setting, limit)?.rate())
     }
 
-    /// Loads into arenas that nobody has touched. The clock also runs while headers are read and checked.
-    fn load(&self, outcome: &mut Outcome) -> Result<(), Failure> {
-        let arena = Allocation::vram(Bytes::new(self.layout.arena_bytes()), "weights");
-        let arenas = self.gpus.iter().map(|gpu| gpu.allocate(&arena)).collect::<Result<Vec<_>, _>>();
-        let arenas = arenas.map_err(Failure::run)?;
-        let arenas: Vec<_> = arenas.iter().collect();
-        loader::reset_peak_rss().map_err(Failure::run)?;
-        let mut loader = std::mem::take(&mut outcome.loader);
-        self.pass(&mut loader, |_| {
-            let start = Instant::now();
-            let checkpoint = Checkpoint::open(&self.plan.model, &self.config).map_err(Failure::input)?;
-            let options = &self.plan.options;
-            let report = loader::load(&checkpoint, &self.layout, &self.gpus, &arenas, options, self.progress)?;
-            let elapsed = start.elapsed();
-            outcome.bytes = report.weight_bytes;
+    /// How fast the loader is.
+    fn measure_load(&self, outcome: &mut Outcome, ballast: &Ballast) -> Result<(), Failure> {
+        let mut way = std::mem::take(&mut outcome.loader);
+        self.pass(&mut way, Some(ballast), |_| {
+            let Loaded { report, elapsed, .. } = self.load(&Lending { ballast, progress: self.progress })?;
             outcome.reader = report.reader.name();
             outcome.cpu.push(report.cpu);
             outcome.elapsed.push(elapsed);
             Ok(report.bytes_read as f64 / elapsed.as_secs_f64().max(1e-9))
         })?;
-        outcome.loader = loader;
-        let peak = loader::peak_rss_bytes().map_err(Failure::run)?;
-        outcome.mock_bytes = self.platform.touched_bytes().map_err(Failure::run)?;
-        outcome.rss_bytes = outcome.rss_bytes.max(peak.saturating_sub(outcome.mock_bytes));
+        outcome.loader = way;
         Ok(())
+    }
+
+    /// What memory the loader takes, in a pass of its own, as no ballast must be counted.
+    fn measure_memory(&self, outcome: &mut Outcome) -> Result<(), Failure> {
+        loader::reset_peak_rss().map_err(Failure::run)?;
+        let loaded = self.load(self.progress)?;
+        let peak = loader::peak_rss_bytes().map_err(Failure::run)?;
+        outcome.bytes = loaded.report.weight_bytes;
+        outcome.mock_bytes = loaded.mock_bytes;
+        outcome.rss_bytes = peak.saturating_sub(outcome.mock_bytes);
+        Ok(())
+    }
+
+    /// Loads into arenas that nobody has touched. The clock also runs while headers are read and checked.
+    fn load(&self, progress: &dyn Progress) -> Result<Loaded, Failure> {
+        let arena = Allocation::vram(Bytes::new(self.layout.arena_bytes()), "weights");
+        let arenas = self.gpus.iter().map(|gpu| gpu.allocate(&arena)).collect::<Result<Vec<_>, _>>();
+        let arenas = arenas.map_err(Failure::run)?;
+        let arenas: Vec<_> = arenas.iter().collect();
+        let start = Instant::now();
+        let checkpoint = Checkpoint::open(&self.plan.model, &self.config).map_err(Failure::input)?;
+        let report = loader::load(&checkpoint, &self.layout, &self.gpus, &arenas, &self.plan.options, progress)?;
+        let elapsed = start.elapsed();
+        Ok(Loaded { report, elapsed, mock_bytes: self.platform.touched_bytes().map_err(Failure::run)? })
     }
 }
 
 /// How fast this machine gives memory that was not touched before, in huge pages, to all of its cores: what an emulated
 /// GPU can take at best.
-fn fresh_memory(bytes: u64) -> Result<f64, Failure> {
+fn fresh_memory(bytes: u64, ballast: &Ballast) -> Result<f64, Failure> {
     let parts = cores();
     let part = bytes as usize / parts;
     let maps = (0..parts).map(|_| {
@@ -299,14 +329,19 @@ fn fresh_memory(bytes: u64) -> Result<f64, Failure> {
     timed(|| {
         std::thread::scope(|scope| {
             for mut map in maps {
-                scope.spawn(move || map.iter_mut().step_by(4096).for_each(|byte| *byte = 1));
+                scope.spawn(move || {
+                    for page in map.chunks_mut(HUGE_PAGE) {
+                        page.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+                        ballast.release(page.len() as u64);
+                    }
+                });
             }
         });
         Ok(bytes)
     })
 }
 
-fn mapped(paths: &[&Path]) -> Result<f64, Failure> {
+fn mapped(paths: &[&Path], ballast: &Ballast) -> Result<f64, Failure> {
     let mut to = vec![0; PLAIN_BLOCK];
     timed(|| {
         let mut bytes = 0;
@@ -318,6 +353,7 @@ fn mapped(paths: &[&Path]) -> Result<f64, Failure> {
                 to[..part.len()].copy_from_slice(part);
                 // Nobody reads what was copied, so without this nothing would be.
                 black_box(&mut to);
+                ballast.release(part.len() as u64);
             }
             bytes += map.len() as u64;
         }
@@ -325,7 +361,7 @@ fn mapped(paths: &[&Path]) -> Result<f64, Failure> {
     })
 }
 
-fn buffered(paths: &[&Path]) -> Result<f64, Failure> {
+fn buffered(paths: &[&Path], ballast: &Ballast) -> Result<f64, Failure> {
     let mut to = vec![0; PLAIN_BLOCK];
     timed(|| {
         let mut bytes = 0;
@@ -335,7 +371,10 @@ fn buffered(paths: &[&Path]) -> Result<f64, Failure> {
             loop {
                 match file.read_at(&mut to, at)? {
                     0 => break,
-                    read => at += read as u64,
+                    read => {
+                        at += read as u64;
+                        ballast.release(read as u64);
+                    }
                 }
             }
             bytes += at;

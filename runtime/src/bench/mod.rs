@@ -1,5 +1,6 @@
 //! Measurements that a user can repeat.
 
+mod ballast;
 pub mod block;
 mod cache;
 pub mod cost;
