@@ -4,12 +4,13 @@
 //! a register (`s_setpc`, `s_swappc`) is added when a wave first gets there.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use driver::address::GpuVa;
 use isa::Inst;
 
 use crate::exec::{HostLevel, Micro, RegisterLimits, translate};
+use crate::facts::Facts;
 use crate::memory::{AccessKind, PageMap, View};
 
 /// Instructions of one kernel at most: bounds what hostile code can make the decoder do.
@@ -33,6 +34,7 @@ pub(crate) struct Code {
 struct Place {
     address: u64,
     inst: Option<Inst>,
+    facts: OnceLock<Arc<Facts>>,
 }
 
 impl Code {
@@ -64,6 +66,13 @@ impl Code {
     /// The decoded instruction behind a micro.
     pub(crate) fn inst(&self, index: u32) -> Option<&Inst> {
         self.places.get(index as usize)?.inst.as_ref()
+    }
+
+    /// What the instruction behind a micro touches.
+    pub(crate) fn facts(&self, index: u32) -> Option<&Arc<Facts>> {
+        let place = self.places.get(index as usize)?;
+        let inst = place.inst.as_ref()?;
+        Some(place.facts.get_or_init(|| Arc::new(Facts::new(inst))))
     }
 
     /// Address of a micro's instruction.
@@ -143,7 +152,7 @@ impl Code {
 
     fn push(&mut self, address: u64, inst: Option<Inst>, micro: Micro) {
         self.micros.push(micro);
-        self.places.push(Place { address, inst });
+        self.places.push(Place { address, inst, facts: OnceLock::new() });
     }
 
     fn is_current(&self, map: &PageMap) -> bool {

@@ -12,6 +12,7 @@ mod config;
 mod cp;
 mod doorbell;
 mod exec;
+mod facts;
 pub mod inspect;
 mod kfd;
 pub mod launch;

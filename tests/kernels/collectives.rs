@@ -220,3 +220,19 @@ fn a_contribution_that_is_not_finite_is_blamed_on_its_rank_by_both() {
         assert_eq!(failures, [expected(0), expected(1)]);
     }
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_sum() {
+    check_sums_by(false, 2, 64, 2, 4, 2);
+}
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_gather() {
+    check_gather(false, 2, 64, 3);
+}
+
+/// Small launches that run through the whole of the kernels.
+pub(crate) fn exercise_signals() {
+    check_sums_by(true, 2, 64, 2, 4, 2);
+    check_gather(true, 2, 64, 3);
+}

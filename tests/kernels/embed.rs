@@ -68,3 +68,8 @@ fn a_token_beyond_the_vocabulary_is_reported_and_reads_nothing_else() {
     let failure = ErrorWord(gpus.read::<u64>(&error)[0]).failure();
     assert_eq!(failure, Some(Failure::Token { rank: 0, index: 1, token: 16 }));
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise() {
+    a_row_comes_from_the_rank_that_owns_it();
+}

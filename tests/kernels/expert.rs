@@ -159,3 +159,8 @@ fn sixteen_of_many_experts_are_chosen_and_summed_in_the_same_bits_every_time() {
 fn experts_of_official_width_are_right() {
     check(&Case { ranks: 1, experts: 2, resident: 2, top_k: 2, latent: 3584, columns: 384 });
 }
+
+/// Small launches that run through the whole of both kernels.
+pub(crate) fn exercise() {
+    check(&Case { ranks: 2, experts: 4, resident: 4, top_k: 2, latent: 128, columns: 64 });
+}

@@ -238,3 +238,14 @@ fn a_token_beyond_the_count_is_neither_read_nor_written() {
     gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &[Segment::plain(w.matrix(), output)], BETAS, 128))]);
     assert_eq!(gpus.read_at::<Bf16>(&y, 3 * 32, 125 * 16), before[3 * 16..]);
 }
+
+/// Small launches that run through the whole of both kernels.
+pub(crate) fn exercise() {
+    let gpus = Gpus::new(1);
+    let outputs = [(48, Precision::Bf16), (16, Precision::F32)];
+    for (tokens, capacity) in [(3, 16), (37, 128)] {
+        check_plain(&gpus, "plain", tokens, capacity, 256, &outputs);
+        check_gated(&gpus, 256, 64, tokens, capacity as u32);
+        check_sum(&gpus, [64, 256], 64, 64, tokens, capacity as u32);
+    }
+}

@@ -151,3 +151,15 @@ fn a_failed_run_is_reported_and_moves_nothing() {
     assert_eq!(ids, [5, 6]);
     assert_eq!(ring[2], RingEntry { error: 0x0300_0000_0000_0001, token: RingEntry::NO_TOKEN, sequence: 7 });
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_argmax() {
+    let mut logits = Random::new(2).normals(1536, 1.0);
+    logits[192] = 10.0;
+    assert_eq!(choose(2, &logits), vec![Ok(192); 2]);
+}
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_advance() {
+    a_run_moves_the_step_on_and_its_token_starts_the_next();
+}

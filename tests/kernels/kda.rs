@@ -226,3 +226,8 @@ fn state_and_history_carry_over_runs_of_any_length() {
 fn the_heads_of_a_gpu_in_the_official_model_are_right() {
     check(&Gpus::new(1), 12, &[5, 1]);
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise() {
+    check(&Gpus::new(1), 1, &[5, 1]);
+}

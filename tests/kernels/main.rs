@@ -14,5 +14,9 @@ mod kda;
 mod mix_norm;
 mod mla;
 mod moe;
+#[path = "../support/orders.rs"]
+mod orders;
+mod packets;
 mod project;
+mod removed;
 mod support;

@@ -99,3 +99,10 @@ fn the_head_gets_the_last_valid_token_alone() {
         check(&gpus, Case { width: 256, blocks: 3, tokens, capacity: 128, save: false, last_only: true });
     }
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise() {
+    let gpus = Gpus::new(1);
+    check(&gpus, Case { width: 256, blocks: 3, tokens: 2, capacity: 16, save: true, last_only: false });
+    check(&gpus, Case { width: 7168, blocks: 0, tokens: 1, capacity: 1, save: false, last_only: true });
+}

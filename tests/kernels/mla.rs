@@ -395,3 +395,21 @@ fn the_last_row_of_the_longest_context_is_appended_where_it_belongs() {
     let row: Vec<Bf16> = gpus.read_at(&cache, (capacity - 1) * CACHED * 2, CACHED);
     assert_eq!(row[LATENT..], kv[LATENT..]);
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_latent() {
+    low_rank_norms_use_their_own_eps_and_the_latent_is_appended_at_the_position();
+    a_position_beyond_the_cache_is_reported_and_not_written();
+}
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_query() {
+    check_query(128, 192, 0);
+}
+
+/// Small launches that run through the whole of the kernels.
+pub(crate) fn exercise_attention() {
+    let gpus = Gpus::new(1);
+    check(&gpus, Case { heads: 2, position: 66, tokens: 1, capacity: 1, splits: 3 });
+    check(&gpus, Case { heads: 1, position: 0, tokens: 37, capacity: 128, splits: 1 });
+}

@@ -363,3 +363,12 @@ fn an_expert_that_more_tokens_chose_than_a_tile_holds_is_right() {
     check(&Gpus::new(1), Case { experts: 2, top_k: 1, latent: 128, columns: 32, tokens: 150, capacity: 256 });
     check(&Gpus::new(1), Case { experts: 1, top_k: 1, latent: 160, columns: 96, tokens: 70, capacity: 128 });
 }
+
+/// Small launches that run through the whole of the kernels.
+pub(crate) fn exercise() {
+    one_launch_for_few_tokens_routes_as_two_launches_do();
+    let gpus = Gpus::new(1);
+    for (tokens, capacity) in [(1, 1), (9, 128)] {
+        check(&gpus, Case { experts: 4, top_k: 2, latent: 128, columns: 64, tokens, capacity });
+    }
+}

@@ -286,3 +286,14 @@ fn a_share_that_is_not_finite_is_blamed_on_its_rank_by_both() {
         assert_eq!(failing_end(2, PATIENT, bad), [expected(0), expected(1)]);
     }
 }
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_start() {
+    check_start(2, 256, 2, &Outputs { bf16: 64, f32: 16, gated: 32, gathered: 64 });
+    check_start(1, 520, 0, &Outputs { bf16: 20, f32: 35, gated: 75, gathered: 37 });
+}
+
+/// Small launches that run through the whole kernel.
+pub(crate) fn exercise_end() {
+    End { ranks: 2, depth: 64, depth2: 256, rows: 64, normed: true, residual: true }.check();
+}

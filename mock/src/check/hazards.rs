@@ -5,10 +5,12 @@
 //! N + 1. Where LLVM's rule depends on what follows, the weaker one is taken.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use isa::{Class, Encoding, Implicit, Inst, Memory, Op, Operand, RegFile, RegRange, SdwaSel};
 
 use super::passes::{self, Engine};
+use crate::facts::Facts;
 
 /// Wait states after which nothing is a hazard any more.
 const LONGEST: u32 = 20;
@@ -27,7 +29,9 @@ pub(super) struct Hazards {
 struct Past {
     after: u32,
     index: u32,
-    inst: Inst,
+    facts: Arc<Facts>,
+    /// Wait states after which it is no hazard any more.
+    reach: u32,
 }
 
 /// An instruction that came too soon.
@@ -44,48 +48,60 @@ pub(super) struct Hazard {
 }
 
 impl Hazards {
-    /// What `inst` follows too soon, if anything.
-    pub(super) fn check(&self, inst: &Inst) -> Option<Hazard> {
-        self.past.iter().rev().find_map(|past| {
+    /// What an instruction follows too soon, if anything.
+    pub(super) fn check(&self, then: &Facts) -> Option<Hazard> {
+        let near = self.past.iter().rev().filter(|past| self.now - past.after < past.reach);
+        near.into_iter().find_map(|past| {
             let there = self.now - past.after;
-            let (needed, rule) = needed(&past.inst, inst)?;
+            let (needed, rule) = needed(&past.facts, then)?;
             (needed > there).then_some(Hazard { index: past.index, there, needed, rule })
         })
     }
 
-    /// Records that `inst` has been executed.
-    pub(super) fn executed(&mut self, inst: &Inst, index: u32) {
+    /// Records that an instruction has been executed.
+    pub(super) fn executed(&mut self, facts: &Arc<Facts>, index: u32) {
+        let inst = &facts.inst;
         self.now += if inst.op == Op::SNop { u32::from(inst.mods.simm16 & 0xf) + 1 } else { 1 };
         while self.past.front().is_some_and(|past| self.now - past.after >= LONGEST) {
             self.past.pop_front();
         }
-        if may_be_followed_too_soon(inst) {
-            self.past.push_back(Past { after: self.now, index, inst: *inst });
+        if let Some(reach) = reach(facts) {
+            self.past.push_back(Past { after: self.now, index, facts: Arc::clone(facts), reach });
         }
     }
 }
 
-fn may_be_followed_too_soon(inst: &Inst) -> bool {
-    is_vector_alu(inst)
-        || wide_store(inst).is_some()
-        || inst.op == Op::SSetregB32
-        || inst.op == Op::SSetregImm32B32
-        || inst.op.info().class == Class::Salu && inst.writes().any(|range| overlap(range, M0))
+/// For how many wait states an instruction may be followed too soon, if it may.
+fn reach(facts: &Facts) -> Option<u32> {
+    let inst = &facts.inst;
+    if passes::engine(inst).is_some() {
+        return Some(LONGEST);
+    }
+    if is_vector_alu(inst) {
+        return Some(5);
+    }
+    let sets_mode = matches!(inst.op, Op::SSetregB32 | Op::SSetregImm32B32);
+    (sets_mode || wide_store(inst).is_some() || writes_m0(facts)).then_some(2)
+}
+
+fn writes_m0(facts: &Facts) -> bool {
+    facts.inst.op.info().class == Class::Salu && facts.writes.iter().any(|&range| overlap(range, M0))
 }
 
 /// The wait states that must be between `first` and `then`, the largest that any rule asks for.
-fn needed(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
+fn needed(first: &Facts, then: &Facts) -> Option<(u32, &'static str)> {
     let rules = [after_valu(first, then), after_matrix(first, then), after_others(first, then)];
     rules.into_iter().flatten().max_by_key(|(needed, _)| *needed)
 }
 
 /// After a vector ALU instruction that is no matrix instruction.
-fn after_valu(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
+fn after_valu(before: &Facts, after: &Facts) -> Option<(u32, &'static str)> {
+    let (first, then) = (&before.inst, &after.inst);
     if !is_vector_alu(first) || passes::engine(first).is_some() {
         return None;
     }
-    let writes = |range| first.writes().any(|written| overlap(written, range));
-    let written_to = |file| then.reads().any(|range| range.file == file && writes(range));
+    let writes = |range| before.writes.iter().any(|&written| overlap(written, range));
+    let written_to = |file| after.reads.iter().any(|&range| range.file == file && writes(range));
     let class = then.op.info().class;
     let mut worst: Option<(u32, &'static str)> = None;
     let mut rule = |applies: bool, needed, text| {
@@ -121,7 +137,7 @@ fn after_valu(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
         rule(transcendental && plain && vector, 1, "the vector ALU reads the result of a transcendental");
         rule(writes_part(first) && vector, 1, "the vector ALU reads a VGPR of which a part has just been written");
         let explicit =
-            then.reads().any(|range| range.file == RegFile::Scalar && !overlap(range, EXEC) && writes(range));
+            after.reads.iter().any(|&range| range.file == RegFile::Scalar && !overlap(range, EXEC) && writes(range));
         rule(explicit, 2, "the vector ALU reads an SGPR that it has written");
         let matrix = passes::engine(then).is_some();
         rule(
@@ -139,14 +155,15 @@ fn after_valu(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
             .enumerate()
             .any(|(i, operand)| operand.registers().is_some_and(&writes) && !(accumulates && i == 2));
         rule(read, 3, "the result of a dot product is read");
-        let overwritten = !accumulates && then.writes().any(&writes);
+        let overwritten = !accumulates && after.writes.iter().copied().any(&writes);
         rule(overwritten, 3, "the result of a dot product is overwritten");
     }
     worst
 }
 
 /// After a matrix instruction.
-fn after_matrix(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
+fn after_matrix(before: &Facts, after: &Facts) -> Option<(u32, &'static str)> {
+    let (first, then) = (&before.inst, &after.inst);
     let engine = passes::engine(first)?;
     let passes = passes::passes(first);
     let written = first.dst.registers()?;
@@ -202,7 +219,7 @@ fn after_matrix(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
     if !memory && !is_vector_alu(then) {
         return None;
     }
-    if then.inputs().any(|range| overlap(range, written)) {
+    if after.inputs.iter().any(|&range| overlap(range, written)) {
         let needed = match (engine, memory, passes) {
             (Engine::Double, true, 4) => 9,
             (Engine::Double, true, _) => 18,
@@ -210,11 +227,11 @@ fn after_matrix(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
         };
         return Some((needed, "the result of a matrix instruction is read"));
     }
-    if then.writes().any(|range| overlap(range, written)) {
+    if after.writes.iter().any(|&range| overlap(range, written)) {
         return Some((until_read, "the result of a matrix instruction is overwritten"));
     }
     let c = first.src[2].registers();
-    if engine == Engine::Xdl && c.is_some_and(|c| then.writes().any(|range| overlap(range, c))) {
+    if engine == Engine::Xdl && c.is_some_and(|c| after.writes.iter().any(|&range| overlap(range, c))) {
         return Some((passes - 1, "a matrix instruction may not have read yet what is overwritten"));
     }
     let fma = matches!(then.op, Op::VFmaF64 | Op::VFmacF64);
@@ -222,10 +239,11 @@ fn after_matrix(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
 }
 
 /// After scalar instructions and stores.
-fn after_others(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
+fn after_others(before: &Facts, after: &Facts) -> Option<(u32, &'static str)> {
+    let (first, then) = (&before.inst, &after.inst);
     if let Some(data) = wide_store(first)
         && is_vector_alu(then)
-        && then.writes().any(|range| overlap(range, data))
+        && after.writes.iter().any(|&range| overlap(range, data))
     {
         return Some((2, "the vector ALU overwrites the data of a store of more than 64 bits"));
     }
@@ -234,7 +252,6 @@ fn after_others(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
     if sets && same && matches!(then.op, Op::SGetregB32 | Op::SSetregB32 | Op::SSetregImm32B32) {
         return Some((2, "a hardware register is accessed after s_setreg"));
     }
-    let writes_m0 = first.op.info().class == Class::Salu && first.writes().any(|range| overlap(range, M0));
     let info = then.op.info();
     let to_lds = is_vector_memory(then) && (then.mods.lds || info.name.contains("_lds_"));
     let reads_m0 = to_lds
@@ -243,7 +260,7 @@ fn after_others(first: &Inst, then: &Inst) -> Option<(u32, &'static str)> {
         || info.name.starts_with("s_movrel")
         || info.name.contains("addtid")
         || then.src.contains(&Operand::Special(isa::Special::LdsDirect));
-    (writes_m0 && reads_m0).then_some((1, "M0 is used after the scalar ALU has written it"))
+    (writes_m0(before) && reads_m0).then_some((1, "M0 is used after the scalar ALU has written it"))
 }
 
 fn is_vector_alu(inst: &Inst) -> bool {

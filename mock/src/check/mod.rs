@@ -10,6 +10,7 @@ mod faults;
 mod foreign;
 mod global;
 mod hazards;
+mod late;
 mod lds;
 mod memory_map;
 mod on_lds;

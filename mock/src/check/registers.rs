@@ -1,6 +1,6 @@
-use isa::Implicit;
-use isa::{Inst, RegFile, RegRange};
+use isa::{Implicit, Inst, Op, Operand, RegFile, RegRange, Special};
 
+use crate::facts::Facts;
 use crate::observe::WorkgroupStart;
 use crate::wave::sreg;
 
@@ -28,14 +28,24 @@ impl Registers {
     }
 
     /// The first register that `inst` needs in the lanes of `exec` and the wave has not written, with its lane.
-    pub(super) fn unwritten(&self, inst: &Inst, exec: u64) -> Option<(RegRange, Option<u8>)> {
+    pub(super) fn unwritten(&self, facts: &Facts, exec: u64) -> Option<(RegRange, Option<u8>)> {
+        let inst = &facts.inst;
         // Compilers copy registers, and read pairs, of which a part has no value and is not used.
-        if is_move(inst) || inst.op.info().name.starts_with("v_pk_") {
+        if is_move(inst) || is_lane_mask(inst) || inst.op.info().name.starts_with("v_pk_") {
             return None;
+        }
+        // It keeps the bits of M0 that it does not set.
+        if inst.op == Op::SSetGprIdxOn {
+            return inst.src[0].registers().and_then(|range| self.unwritten_in(range, exec, false));
         }
         // Lanes read from elsewhere than their own: what they need is known only to the instruction.
         let crosses_lanes = inst.mods.dpp.is_some() || !reads_own_lanes(inst);
-        inst.inputs().find_map(|range| self.unwritten_in(range, exec, crosses_lanes))
+        let high = addend_high(inst);
+        let needed = facts
+            .inputs
+            .iter()
+            .map(|&range| RegRange { count: range.count - u8::from(ends_with(range, high)), ..range });
+        needed.filter_map(|range| self.unwritten_in(range, exec, crosses_lanes)).next()
     }
 
     fn unwritten_in(&self, range: RegRange, exec: u64, crosses_lanes: bool) -> Option<(RegRange, Option<u8>)> {
@@ -57,7 +67,8 @@ impl Registers {
     }
 
     /// Records what `inst` has written in the lanes of `exec`.
-    pub(super) fn wrote(&mut self, inst: &Inst, exec: u64) {
+    pub(super) fn wrote(&mut self, facts: &Facts, exec: u64) {
+        let inst = &facts.inst;
         let info = inst.op.info();
         if info.writes.contains(Implicit::INDEXED) || info.reads.contains(Implicit::INDEXED) {
             // Which register is known at run time only; what is not known is not reported.
@@ -67,12 +78,20 @@ impl Registers {
         }
         let lanes = if info.reads.contains(Implicit::EXEC) { exec } else { u64::MAX };
         let copied = inst.src[0].registers().filter(|_| is_move(inst) && inst.mods.dpp.is_none());
-        for range in inst.writes() {
+        for &range in &facts.writes {
             match copied {
                 Some(from) => self.copy(from, range, lanes),
                 None => self.set(range, lanes),
             }
         }
+        if let (Some(from), Some(sum)) = (addend_high(inst), inst.dst.registers()) {
+            self.copy(from, RegRange { first: sum.first + 1, count: 1, ..sum }, lanes);
+        }
+    }
+
+    /// Place of the first AccVGPR among a wave's vector registers.
+    pub(super) fn acc(&self) -> usize {
+        self.acc
     }
 
     /// The destination has a value where the source has one.
@@ -131,6 +150,23 @@ impl Registers {
 fn is_move(inst: &Inst) -> bool {
     let name = inst.op.info().name;
     name.starts_with("v_mov_b") || name.starts_with("v_accvgpr") || name.starts_with("s_mov_b")
+}
+
+/// Whether the instruction merges a mask of lanes with EXEC: bits of other lanes need no value (`SILowerI1Copies`).
+fn is_lane_mask(inst: &Inst) -> bool {
+    let merges = matches!(inst.op, Op::SAndB64 | Op::SOrB64 | Op::SAndn2B64 | Op::SOrn2B64);
+    merges && inst.src.contains(&Operand::Special(Special::Exec))
+}
+
+/// The high half of the addend of a 64-bit multiply-add. The low half of the sum does without it, and compilers that want no
+/// more give it no value; so the high half of the sum has one where this has.
+fn addend_high(inst: &Inst) -> Option<RegRange> {
+    let addend = matches!(inst.op, Op::VMadU64U32 | Op::VMadI64I32).then_some(inst.src[2])?.registers()?;
+    (addend.file == RegFile::Vector).then_some(RegRange { first: addend.first + 1, count: 1, ..addend })
+}
+
+fn ends_with(range: RegRange, last: Option<RegRange>) -> bool {
+    last.is_some_and(|last| range.file == last.file && range.first + range.count == last.first + 1 && range.count == 2)
 }
 
 /// Whether vector sources are read in the lanes of EXEC and no others.

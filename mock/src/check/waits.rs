@@ -6,9 +6,11 @@
 
 use std::collections::VecDeque;
 
+use isa::{Class, Counters, Inst, Op, RegFile, RegRange};
+
 use super::caches::Scope;
-use isa::{Class, Counters};
-use isa::{Inst, Op, RegFile, RegRange};
+use super::late::Late;
+use crate::facts::Facts;
 
 /// Outstanding operations at which the hardware holds the next one back: the counters are that wide.
 const MOST_VM: usize = 63;
@@ -73,6 +75,8 @@ impl Operation {
 #[derive(Default)]
 pub(super) struct Waits {
     flying: VecDeque<Operation>,
+    /// Results of operations in flight, with their times.
+    late: Vec<(u32, Late)>,
     now: u32,
     /// Registers that some operation will write: vector, AccVGPRs from 256 on, and scalar.
     vector: [u64; 8],
@@ -112,15 +116,18 @@ impl Waits {
         self.collect();
     }
 
-    /// Issues `inst`, if it is one that has to be waited for; `lds` says whether a flat access went to LDS.
-    pub(super) fn issue(&mut self, inst: &Inst, index: u32, lds: bool) {
+    /// Issues an instruction, if it is one that has to be waited for; `lds` says whether a flat access went to LDS, `late`
+    /// is what it found.
+    pub(super) fn issue(&mut self, facts: &Facts, index: u32, lds: bool, late: Option<Late>) {
+        let inst = &facts.inst;
         let info = inst.op.info();
         let counters = info.counters;
         if counters.is_empty() {
             return;
         }
         self.now += 1;
-        let result = inst.writes().find(|range| range.file != RegFile::Scc);
+        self.late.extend(late.map(|late| (self.now, late)));
+        let result = facts.writes.iter().find(|range| range.file != RegFile::Scc).copied();
         let flat = info.class == Class::Flat;
         let writes_back = (inst.op == Op::BufferWbl2).then(|| Scope::of_bits(inst.mods.sc0, inst.mods.sc1));
         let mut push = |counter, result| {
@@ -160,6 +167,16 @@ impl Waits {
         self.collect();
         let left = self.write_backs().count();
         before[..before.len() - left].iter().map(|&(_, scope)| scope).max()
+    }
+
+    /// The results that have arrived since the last call, oldest first.
+    pub(super) fn arrived(&mut self) -> Vec<Late> {
+        if self.late.is_empty() {
+            return Vec::new();
+        }
+        let flying = &self.flying;
+        let arrived = |(time, _): &mut (u32, Late)| flying.iter().all(|operation| operation.time != *time);
+        self.late.extract_if(.., arrived).map(|(_, late)| late).collect()
     }
 
     /// Everything issued so far has completed: the wave has ended.

@@ -1,13 +1,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use isa::{Inst, Op};
+use isa::Op;
 
 use super::Shared;
 use super::caches::{Place, Scope};
 use super::clocks::Clocks;
 use super::foreign::{Foreign, Group, Known};
 use super::hazards::Hazards;
+use super::late::Before;
 use super::lds::LdsShadow;
 use super::memory_map::Region;
 use super::poison;
@@ -17,7 +18,6 @@ use super::waits::Waits;
 use crate::exec::Stop;
 use crate::machine::launch::Launch;
 use crate::observe::{Access, Space, Step, WorkgroupObserver, WorkgroupStart};
-use crate::wave::{Wave, sreg};
 
 /// Looks into one workgroup.
 pub(super) struct Workgroup {
@@ -30,6 +30,8 @@ pub(super) struct Workgroup {
     lds_filled: bool,
     /// EXEC before the instruction.
     pub(super) exec: u64,
+    /// What the registers of its result held before, if that arrives late.
+    before: Option<Before>,
     /// The region of the last access.
     pub(super) region: Option<Arc<Region>>,
     pub(super) group: Group,
@@ -74,6 +76,7 @@ impl Workgroup {
             lds: LdsShadow::new(start.lds_bytes, count),
             lds_filled: false,
             exec: 0,
+            before: None,
             region: None,
             group: Group { launch: start.launch.number, flat: start.flat as u32 },
             place: Place { gpu: start.gpu as u8, xcc: start.placement.xcc as u8 },
@@ -124,20 +127,24 @@ impl WorkgroupObserver for Workgroup {
                 step.lds.write(address, &poison::word(address.into()).to_le_bytes());
             }
         }
-        self.exec = exec(step.wave);
-        self.check_registers(step);
-        self.check_waits(step);
-        self.check_hazards(step);
+        let Some(facts) = step.code.facts(step.index) else { return };
+        self.exec = step.wave.exec();
+        self.check_registers(step, facts);
+        self.check_waits(step, facts);
+        self.check_hazards(step, facts);
+        self.before = Before::of(facts, self.state(step).registers.acc(), step.wave);
     }
 
     fn after(&mut self, step: &mut Step<'_, '_>) {
         self.check_fault(step);
-        let inst: &Inst = step.inst;
+        let Some(facts) = step.code.facts(step.index) else { return };
+        let inst = &facts.inst;
         let (exec, place) = (self.exec, self.place);
         let to_lds = step.accesses.iter().any(|access| access.space == Space::Lds);
+        let late = self.before.take().and_then(|before| before.withhold(facts, exec, step.wave));
         let state = self.state(step);
-        state.registers.wrote(inst, exec);
-        state.waits.issue(inst, step.index, to_lds);
+        state.registers.wrote(facts, exec);
+        state.waits.issue(facts, step.index, to_lds, late);
         match inst.op {
             Op::SWaitcnt => {
                 let written_back = state.waits.wait(inst.mods.simm16);
@@ -156,6 +163,7 @@ impl WorkgroupObserver for Workgroup {
             }
             _ => {}
         }
+        self.state(step).waits.arrived().iter().for_each(|late| late.deliver(step.wave));
         for access in step.accesses.iter().filter(|access| access.space == Space::Lds) {
             self.check_lds(step, access);
         }
@@ -193,8 +201,4 @@ pub(super) fn words(access: &Access) -> impl Iterator<Item = (u64, u8)> {
         let last = (end - 4 * word).min(4);
         (word, (1_u8 << last) - (1 << first))
     })
-}
-
-fn exec(wave: &Wave) -> u64 {
-    u64::from(wave.sgprs[sreg::EXEC_LO]) | u64::from(wave.sgprs[sreg::EXEC_LO + 1]) << 32
 }

@@ -112,7 +112,9 @@ impl Allocations {
             }
         };
         let va = args.va_addr;
-        let poisoned = config.check && flags.contains(AllocFlags::VRAM) && bytes <= poison::LONGEST_FILL;
+        // Executable memory is code, or where firmware saves waves: long, and no kernel's data.
+        let is_data = flags.contains(AllocFlags::VRAM) && !flags.contains(AllocFlags::EXECUTABLE);
+        let poisoned = config.check && is_data && bytes <= poison::LONGEST_FILL;
         if let (true, Backing::Own { memory, .. }) = (poisoned, &backing) {
             memory.fill(|offset| poison::word(va + offset));
         }

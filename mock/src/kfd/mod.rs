@@ -87,7 +87,8 @@ impl Mock {
         let recorders = Recorders::new(&config.inspect);
         let checker = config.check.then(|| Arc::new(Checker::default()));
         let checking = checker.iter().map(|checker| Arc::clone(checker) as Arc<dyn Observer>);
-        let observers = Observers::new(checking.chain(recorders.observers()).collect());
+        // Recorders first: the sanitizer takes results of loads out of the registers until they are waited for.
+        let observers = Observers::new(recorders.observers().into_iter().chain(checking).collect());
         let doorbells =
             (0..config.gpus).map(|_| SharedPage::new(DOORBELL_SLICE as usize)).collect::<io::Result<_>>()?;
         let machine = Machine::start(config, observers);

@@ -143,24 +143,40 @@ struct Counted {
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     let questions = arguments.questions()?;
+    let platform = arguments.platform()?;
+    let result = answer_all(arguments, &questions, &platform, json);
+    #[cfg(feature = "mock")]
+    {
+        let reports = reports(&platform).unwrap_or_default();
+        // What a failure leaves no JSON object for.
+        if !json || result.is_err() {
+            super::print_reports(&reports);
+        }
+        if result.is_ok() && !reports.is_empty() {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform, json: bool) -> Result<(), Failure> {
     let limits = Limits {
         sampling: SamplingParams { temperature: arguments.temperature, seed: arguments.seed, top_k: 0, top_p: 1.0 },
         max_tokens: arguments.max_tokens.unwrap_or(usize::MAX),
     };
-    let platform = arguments.platform()?;
-    let (checkpoint, tokenizer) = arguments.model.open(&platform)?;
+    let (checkpoint, tokenizer) = arguments.model.open(platform)?;
     let options = Options { timed: arguments.is_profiled(), ..arguments.model.options() };
     if options.timed && options.form == Form::Ib {
         return Err(Failure::Input("a resident indirect buffer has no time stamps; profile with --submit aql".into()));
     }
-    let mut engine = start(&platform, &checkpoint, options)?;
+    let mut engine = start(platform, &checkpoint, options)?;
     let mut spans: Vec<Span> = Vec::new();
-    for question in &questions {
-        let before = counters(&platform);
+    for question in questions {
+        let before = counters(platform);
         let executed = !platform.executes_nothing();
         let mut printer = Printer::new(json || !executed);
         let mut answer = answer(&mut engine, &tokenizer, question, limits, &mut |piece| printer.show(piece))?;
-        let mut timings = timings(&engine, &answer, before, counters(&platform));
+        let mut timings = timings(&engine, &answer, before, counters(platform));
         if !executed {
             discard(&mut answer);
             timings.decode_tokens_per_second = None;
@@ -181,7 +197,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
                 executed,
                 timings,
                 #[cfg(feature = "mock")]
-                reports: reports(&platform),
+                reports: reports(platform),
                 profile,
             })?;
         } else {
@@ -195,15 +211,10 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         write_trace(path, &spans).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
     }
     #[cfg(feature = "mock")]
-    {
-        if !json {
-            super::print_reports(&reports(&platform).unwrap_or_default());
-        }
-        if arguments.fidelity {
-            report_fidelity(&platform, json)?;
-        }
+    if arguments.fidelity {
+        report_fidelity(platform, json)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Takes out of an answer all that would be of the model's making.

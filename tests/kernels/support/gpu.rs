@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use driver::Gpu;
@@ -12,12 +12,18 @@ use driver::packets::Compare;
 use driver::packets::aql::Aql;
 use driver::program::{Dimensions, Program};
 use driver::queue::{AqlQueue, QueueOptions};
-use driver::signal::{Patience, Signal, SignalPool};
+use driver::signal::{Patience, Signal, SignalPool, WaitError};
 use kernels::{GpuVa, Kernel, Launch};
 use kimi_hcq::platform::{MOCK_VARIABLE, Platform};
 
+use super::removal;
+
 /// No test's launches take longer, however slow the host.
 const LIMIT: Duration = Duration::from_secs(600);
+/// With something taken away a kernel may wait for ever.
+const IMPATIENT: Duration = Duration::from_secs(20);
+/// How often a test looks for reports of the sanitizer while it waits.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 /// Alignment that the kernels ask of buffers.
 const ALIGN: usize = 16;
 
@@ -65,7 +71,7 @@ impl Gpus {
     pub(crate) fn new(count: usize) -> Self {
         // `MOCKKFD` may ask for another machine than the default one: other seeds, fewer XCCs.
         let words = std::env::var(MOCK_VARIABLE).unwrap_or_default();
-        let config = mock::Config { gpus: count, ..mock::Config::parse(&words).unwrap() };
+        let config = mock::Config { gpus: count, check: true, ..mock::Config::parse(&words).unwrap() };
         let platform = Platform::open_mock(config).unwrap();
         let nodes = platform.process.topology().unwrap().gpus;
         let open = |node| {
@@ -136,7 +142,9 @@ impl Gpus {
     }
 
     fn allocate(&self, gpu: usize, bytes: usize, access: Access) -> Buffer {
-        let wanted = Allocation::vram(Bytes::new(bytes.max(1) as u64), "test buffer").with(Access::HOST | access);
+        // Whole pages: the sanitizer takes what was asked for as the buffer, which then ends where the pages end.
+        let whole = (bytes.max(1) as u64).next_multiple_of(Bytes::PAGE.get());
+        let wanted = Allocation::vram(Bytes::new(whole), "test buffer").with(Access::HOST | access);
         let memory = self.devices[gpu].gpu.allocate(&wanted).unwrap();
         let offset = (memory.len().get() as usize - bytes) / ALIGN * ALIGN;
         Buffer { memory, offset, bytes }
@@ -157,6 +165,7 @@ impl Gpus {
             kernargs.push(kernarg);
         }
         packets.last_mut().unwrap().completion_signal = done.va();
+        packets.iter_mut().for_each(removal::change_packet);
         let packets: Vec<_> = packets.into_iter().map(Aql::KernelDispatch).collect();
         device.queue.lock().unwrap().submit(&packets).unwrap();
         (done, kernargs)
@@ -164,15 +173,27 @@ impl Gpus {
 
     fn finish(&self, device: &Device, (done, _kernargs): (Signal, Vec<memory::Buffer>)) {
         let queue = device.queue.lock().unwrap();
-        if let Err(error) = done.wait(Compare::Equal, 0, Patience { limit: LIMIT, ..Patience::default() }, &[&*queue]) {
-            let mock = self.platform.mock.as_ref().unwrap();
-            panic!("{error}\nfaults: {:#?}\nqueues: {:#?}", mock.faults(), mock.describe_queues());
+        let mock = self.platform.mock.as_ref().unwrap();
+        let limit = if removal::is_active() { IMPATIENT } else { LIMIT };
+        let start = Instant::now();
+        loop {
+            let waited =
+                done.wait(Compare::Equal, 0, Patience { limit: BETWEEN_LOOKS, ..Patience::default() }, &[&*queue]);
+            let reports: Vec<String> = mock.reports().iter().map(ToString::to_string).collect();
+            assert!(reports.is_empty(), "{}\n{}", removal::REPORTED, reports.join("\n"));
+            match waited {
+                Ok(()) => return,
+                Err(WaitError::Timeout { .. }) if start.elapsed() < limit => {}
+                Err(error) => {
+                    panic!("{error}\nfaults: {:#?}\nqueues: {:#?}", mock.faults(), mock.describe_queues());
+                }
+            }
         }
     }
 
     fn program(&self, device: &Device, kernel: &Kernel) -> Arc<Program> {
         let mut programs = device.programs.lock().unwrap();
-        let load = || Arc::new(Program::load(&device.gpu, kernel.code_object.bytes).unwrap());
+        let load = || Arc::new(Program::load(&device.gpu, &removal::code(kernel.code_object)).unwrap());
         programs.entry(kernel.code_object.name).or_insert_with(load).clone()
     }
 }

@@ -48,6 +48,28 @@ fn an_accumulator_is_an_input_and_a_kept_half_is_none() {
 }
 
 #[test]
+fn a_64_bit_sum_has_a_high_half_where_its_addend_has_one() {
+    let sum = "v_mov_b32 v2, 1\nv_mad_u64_u32 v[6:7], s[20:21], v0, v0, v[2:3]";
+    let detail = check(&format!("{sum}\nv_add_u32 v8, v7, v7"), &format!("{sum}\nv_add_u32 v8, v6, v6"));
+    assert!(detail.is_none_or(|detail| detail == "v7 has no value"));
+    let low = "v_mov_b32 v3, 1\nv_mad_u64_u32 v[6:7], s[20:21], v0, v0, v[2:3]";
+    check(low, &format!("v_mov_b32 v2, 1\n{low}\nv_add_u32 v8, v7, v7"));
+}
+
+#[test]
+fn bits_of_lanes_that_are_off_need_no_value_in_a_mask() {
+    check("s_or_b64 s[20:21], s[20:21], s[0:1]", "s_or_b64 s[20:21], s[20:21], exec");
+}
+
+#[test]
+fn the_gpr_index_needs_its_own_value_and_no_old_one() {
+    check(
+        "s_set_gpr_idx_on s20, gpr_idx(SRC0)\ns_set_gpr_idx_off",
+        "s_set_gpr_idx_on s0, gpr_idx(SRC0)\ns_set_gpr_idx_off",
+    );
+}
+
+#[test]
 fn user_data_and_workgroup_ids_are_there_from_the_start() {
     let mut bench = CheckBench::new();
     bench.zeroed("numbers", 4096);

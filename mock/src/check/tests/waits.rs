@@ -23,6 +23,42 @@ fn a_loaded_value_needs_its_wait() {
     }
 }
 
+/// What a kernel stores that loads 5 to v2, which held 7.
+fn stored(between: &str) -> Option<u32> {
+    let mut bench = CheckBench::new();
+    let at = bench.zeroed("numbers", 4096);
+    bench.memory(at)[0] = 5;
+    let text = format!(
+        "v_mov_b32 v1, 0\nv_mov_b32 v2, 7\nglobal_load_dword v2, v1, s[0:1]\n{between}\nv_mov_b32 v3, v2\n\
+         s_waitcnt vmcnt(0)\nglobal_store_dword v1, v3, s[0:1] offset:4\nglobal_store_dword v1, v2, s[0:1] offset:8"
+    );
+    bench.launch(&text, ONE).then(|| {
+        assert_eq!(bench.memory(at)[2], 5, "it is there in the end");
+        bench.memory(at)[1]
+    })
+}
+
+#[test]
+fn a_result_that_is_not_waited_for_arrives_late() {
+    let Some(waited) = stored("s_waitcnt vmcnt(0)") else { return };
+    assert_eq!((waited, stored("s_nop 0")), (5, Some(7)));
+}
+
+#[test]
+fn results_that_come_one_after_the_other_arrive_in_that_order() {
+    let mut bench = CheckBench::new();
+    let at = bench.zeroed("numbers", 4096);
+    bench.memory(at)[..3].copy_from_slice(&[0x0001_0002, 0x0003_0004, 6]);
+    let text = "v_mov_b32 v1, 0\nv_mov_b32 v2, -1\nv_mov_b32 v3, 0\nglobal_load_short_d16_hi v2, v1, s[0:1]\n\
+                global_load_short_d16 v2, v1, s[0:1] offset:4\nglobal_load_dword v3, v1, s[0:1]\n\
+                global_load_dword v3, v1, s[0:1] offset:8\ns_load_dwordx2 s[20:21], s[0:1], 0x4\n\
+                s_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov_b32 v4, s20\nglobal_store_dwordx3 v1, v[2:4], s[0:1] offset:16";
+    if bench.launch(text, ONE) {
+        assert_eq!(bench.reports(), []);
+        assert_eq!(bench.memory(at)[4..7], [0x0002_0004, 6, 0x0003_0004]);
+    }
+}
+
 #[test]
 fn vector_memory_returns_in_order_so_a_count_is_enough() {
     let loads = "v_mov_b32 v1, 0\nglobal_load_dword v2, v1, s[0:1]\nglobal_load_dword v3, v1, s[0:1]";
