@@ -5,11 +5,14 @@
 
 #[path = "support/cli.rs"]
 mod cli;
+#[path = "support/damage.rs"]
+mod damage;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cli::k3_nano;
+use damage::{instructions, without};
 use firmware_tools::code_object::CodeObject;
 use kernels::Kernel;
 use kimi_hcq::engine::{Engine, EngineError, Options, Sampling};
@@ -113,20 +116,6 @@ fn kernels_compiled_otherwise_and_renamed_give_the_same_tokens() {
     assert_eq!(answer(&KernelSet { bytes: &bytes, symbol: &symbol }, &case).unwrap(), case.tokens);
 }
 
-/// Instructions of a kernel: offset in the image, and the instruction.
-fn instructions(object: &CodeObject, start: u64, count: usize) -> Vec<(u64, isa::Inst)> {
-    let mut offset = start;
-    let mut decode = || {
-        let left = (1..=5).rev().find_map(|dwords| object.image().initial_bytes(offset, 4 * dwords))?;
-        let words: Vec<u32> = left.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let inst = isa::decode(&words).ok()?;
-        let at = offset;
-        offset += 4 * u64::from(inst.dwords);
-        Some((at, inst))
-    };
-    (0..count).map_while(|_| decode()).collect()
-}
-
 /// Whether what was recorded is this kernel's: each block starts with the instruction that stands there.
 fn is_profile_of(profile: &KernelProfile, object: &CodeObject, entry: u64) -> bool {
     profile.blocks.iter().all(|block| {
@@ -167,19 +156,6 @@ fn arithmetic(object: &CodeObject, profiles: &[KernelProfile]) -> Vec<(u64, isa:
         kind.into_iter().step_by(step)
     };
     kinds.into_iter().flat_map(spread).map(|(_, at, inst)| (at, inst)).collect()
-}
-
-/// The file with `s_nop` in place of one instruction of the image.
-fn without(file: &[u8], object: &CodeObject, (at, inst): &(u64, isa::Inst)) -> Vec<u8> {
-    const S_NOP: [u8; 4] = 0xbf80_0000_u32.to_le_bytes();
-    let kernel = object.kernels().filter(|kernel| kernel.entry_offset <= *at).max_by_key(|k| k.entry_offset).unwrap();
-    let bytes = u64::from(inst.dwords) * 4;
-    let function = object.image().initial_bytes(kernel.entry_offset, at + bytes - kernel.entry_offset).unwrap();
-    let start = file.windows(function.len()).position(|window| window == function).unwrap();
-    let mut file = file.to_vec();
-    let end = start + function.len();
-    file[end - bytes as usize..end].as_chunks_mut().0.fill(S_NOP);
-    file
 }
 
 #[test]

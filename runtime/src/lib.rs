@@ -19,4 +19,5 @@ pub mod perplexity;
 pub mod plan;
 pub mod platform;
 pub mod preflight;
+pub mod self_test;
 pub mod smoke;

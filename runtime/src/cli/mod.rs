@@ -18,6 +18,7 @@ mod perplexity;
 mod preflight;
 mod profile;
 mod run;
+mod self_test;
 mod smoke;
 
 use std::process::ExitCode;
@@ -54,6 +55,8 @@ enum Command {
     Load(load::Arguments),
     /// Load a model and answer with it.
     Run(run::Arguments),
+    /// Compare what every kernel computes on each GPU with known bits, as every load does.
+    SelfTest(self_test::Arguments),
     /// Check that the machine computes: a small model with every kind of block, in seconds.
     Smoke(smoke::Arguments),
     /// Check model, memory plan, GPUs, host and disks before a load.
@@ -104,6 +107,7 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Command::Fixture(fixture) => fixture::run(fixture, arguments.json),
         Command::Load(load) => load::run(load, arguments.json),
         Command::Run(run) => run::run(run, arguments.json),
+        Command::SelfTest(self_test) => self_test::run(self_test, arguments.json),
         Command::Smoke(smoke) => smoke::run(smoke, arguments.json),
         Command::Preflight(preflight) => preflight::run(preflight, arguments.json),
         Command::Perplexity(perplexity) => perplexity::run(perplexity, arguments.json),
@@ -114,7 +118,6 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Prints one object on a line of its own.
 /// Shows what the sanitizer found to a person.
 #[cfg(feature = "mock")]
 fn print_reports(reports: &[mock::Report]) {
@@ -123,6 +126,7 @@ fn print_reports(reports: &[mock::Report]) {
     }
 }
 
+/// Prints one object on a line of its own.
 fn print_json(object: &impl serde::Serialize) -> Result<(), Failure> {
     use std::io::Write;
     let line = serde_json::to_string(object).map_err(Failure::run)?;

@@ -10,8 +10,9 @@ use super::load::Bar;
 use crate::engine::{Engine, Options};
 use crate::failure::Failure;
 use crate::forward::Collectives;
-use crate::graph::Form;
+use crate::graph::{Form, KernelSet};
 use crate::platform::Platform;
+use crate::self_test;
 
 /// Which model, on how many GPUs, with how much context.
 #[derive(clap::Args, Clone, Debug)]
@@ -39,6 +40,9 @@ pub(super) struct ModelArguments {
     /// Tokens worked on ahead of the one waited for, at most; those after a stop token are thrown away.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=64))]
     run_ahead: u16,
+    /// Serve without comparing what the kernels compute with known bits first.
+    #[arg(long)]
+    no_self_test: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -122,12 +126,20 @@ impl ModelArguments {
             ..Options::default()
         }
     }
-}
 
-/// Loads a model.
-pub(super) fn start(platform: &Platform, checkpoint: &Checkpoint, options: Options) -> Result<Engine, Failure> {
-    let bar = Bar::default();
-    let engine = Engine::start(platform, checkpoint, options, &bar)?;
-    bar.end();
-    Ok(engine)
+    /// Tests the GPUs and loads the model.
+    pub(super) fn start(
+        &self,
+        platform: &Platform,
+        checkpoint: &Checkpoint,
+        options: Options,
+    ) -> Result<Engine, Failure> {
+        if !self.no_self_test {
+            self_test::check(platform, self.devices, &KernelSet::default())?;
+        }
+        let bar = Bar::default();
+        let engine = Engine::start(platform, checkpoint, options, &bar)?;
+        bar.end();
+        Ok(engine)
+    }
 }

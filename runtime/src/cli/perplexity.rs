@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{ModelArguments, start};
+use super::model::ModelArguments;
 use super::print_json;
 use crate::engine::Options;
 use crate::failure::Failure;
@@ -58,7 +58,8 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         return Err(refuse(format!("{MOCK_VARIABLE}=null executes nothing, so nothing is predicted")));
     }
     let (checkpoint, _) = arguments.model.open(&platform)?;
-    let mut engine = start(&platform, &checkpoint, Options { all_logits: true, ..arguments.model.options() })?;
+    let options = Options { all_logits: true, ..arguments.model.options() };
+    let mut engine = arguments.model.start(&platform, &checkpoint, options)?;
     let mut documents = Vec::new();
     for document in &file.documents {
         let (nll_sum, predicted) = negative_log_likelihood(&mut engine, &document.tokens)?;

@@ -9,7 +9,7 @@ use model::chat::{Effort, Request, ToolCall};
 use model::sampling::SamplingParams;
 use serde::Serialize;
 
-use super::model::{ModelArguments, start};
+use super::model::ModelArguments;
 use super::print_json;
 use super::profile::{print_profile, write_trace};
 use crate::answer::{Answer, FinishReason, Limits, Piece, Question, answer};
@@ -169,7 +169,7 @@ fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform
     if options.timed && options.form == Form::Ib {
         return Err(Failure::Input("a resident indirect buffer has no time stamps; profile with --submit aql".into()));
     }
-    let mut engine = start(platform, &checkpoint, options)?;
+    let mut engine = arguments.model.start(platform, &checkpoint, options)?;
     let mut spans: Vec<Span> = Vec::new();
     for question in questions {
         let before = counters(platform);

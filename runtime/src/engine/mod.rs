@@ -7,6 +7,7 @@ mod null;
 mod profile;
 mod rank;
 mod runs;
+mod step_through;
 mod timings;
 mod transfer;
 
@@ -155,6 +156,21 @@ impl Engine {
         options: Options,
         kernels: &KernelSet<'_>,
     ) -> Result<Self, EngineError> {
+        let gpus = open_gpus(platform, options.devices)?;
+        Self::on(platform, &gpus, config, options, kernels)
+    }
+
+    /// [`Self::without_weights`] on GPUs that are open already, as many as `options.devices`.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    pub fn on(
+        platform: &Platform,
+        gpus: &[Arc<Gpu>],
+        config: &Config,
+        options: Options,
+        kernels: &KernelSet<'_>,
+    ) -> Result<Self, EngineError> {
         let config = config.clone();
         let layout = Layout::new(&config, options.ranks())?;
         let sizes = Sizes {
@@ -164,8 +180,7 @@ impl Engine {
             all_logits: options.all_logits,
         };
         let plan = MemoryPlan::new(&config, &layout, sizes);
-        let gpus = open_gpus(platform, options.devices)?;
-        let ranks = Rank::open_all(&gpus, &plan, &layout, options.patience, kernels)?;
+        let ranks = Rank::open_all(gpus, &plan, &layout, options.patience, kernels)?;
         null::stand_in(platform, &ranks);
         let start = Instant::now();
         let logits = if options.all_logits { Logits::All } else { Logits::Last };
@@ -329,6 +344,11 @@ fn build(
     let list =
         |rank: &Rank| launches(Builder::new(config, layout, plan, &rank.memory, tokens).with(options.collectives));
     let lists: Vec<Launches> = ranks.iter().map(list).collect();
+    graph_of(ranks, &lists, options)
+}
+
+/// Builds the graph of `lists`, one a rank.
+fn graph_of(ranks: &[Rank], lists: &[Launches], options: &Options) -> Result<Graph, EngineError> {
     let ranks: Vec<GraphRank<'_>> = ranks
         .iter()
         .map(|rank| GraphRank {
@@ -339,7 +359,7 @@ fn build(
             timed: options.timed,
         })
         .collect();
-    Ok(Graph::build(&ranks, &lists, options.form)?)
+    Ok(Graph::build(&ranks, lists, options.form)?)
 }
 
 /// Opens the first `count` GPUs of the machine.

@@ -100,16 +100,29 @@ impl Engine {
         while self.runs.collected < self.runs.submitted {
             self.collect(graph, false)?;
         }
-        (0..self.ranks.len()).try_for_each(|rank| self.wait_rank(graph, rank, self.runs.submitted))
+        self.wait_all(graph)
     }
 
     /// Lets what is in flight end after a failure, whatever it gives.
     pub(super) fn abandon(&mut self, graph: &Graph) -> Result<(), EngineError> {
-        (0..self.ranks.len()).try_for_each(|rank| self.wait_rank(graph, rank, self.runs.submitted))?;
+        self.wait_all(graph)?;
         // Failed runs are still counted by the last kernel of each.
         self.step.sequence += (self.runs.submitted - self.runs.collected) as u32;
         self.runs.collected = self.runs.submitted;
         Ok(())
+    }
+
+    /// Submits `graph`, a part of a run, and waits for it.
+    pub(super) fn run_part(&mut self, graph: &Graph) -> Result<(), EngineError> {
+        self.submit(graph)?;
+        self.wait_all(graph)?;
+        self.runs.collected = self.runs.submitted;
+        Ok(())
+    }
+
+    /// Waits until every rank is idle.
+    fn wait_all(&self, graph: &Graph) -> Result<(), EngineError> {
+        (0..self.ranks.len()).try_for_each(|rank| self.wait_rank(graph, rank, self.runs.submitted))
     }
 
     /// Waits until rank `rank` has finished run number `run`, counted from 1.

@@ -175,6 +175,8 @@ impl RankGraph {
             offsets.push(bytes.len() as u64);
             bytes.extend_from_slice(&launch.kernarg);
         }
+        // Kernels load arguments eight dwords at a time, past the last of them too.
+        bytes.resize(bytes.len().next_multiple_of(KERNARG_ALIGN), 0);
         let kernargs = resident(rank.gpu, "kernel arguments", &bytes)?;
         let place = |offset: u64| GpuVa::new(kernargs.va().get() + offset);
         let stamps = if rank.timed && form == Form::Aql { Some(Stamps::new(rank.gpu, launches)?) } else { None };

@@ -27,7 +27,7 @@ use measure::BlockLaunches;
 pub use measure::{Counted, KernelUse, Tally};
 pub use numbers::{Numbers, StageError, TIE, TOLERANCE};
 use reference::Reference;
-pub use sizes::nano_config;
+pub use sizes::{nano_config, two_layer_config};
 use weights::Weights;
 
 /// Which block.
@@ -127,10 +127,18 @@ pub fn engine(
     experts: usize,
 ) -> Result<Engine, EngineError> {
     let mut engine = Engine::without_weights(platform, config, options, &KernelSet::default())?;
-    let layout = engine.layout().clone();
-    let weights = Weights { config, layout: &layout, seed, resident: experts };
-    engine.ranks_mut().iter_mut().try_for_each(|rank| weights.upload(rank))?;
+    fill(&mut engine, seed, experts)?;
     Ok(engine)
+}
+
+/// Gives `engine` random weights, as [`engine`] does.
+///
+/// # Errors
+/// See [`EngineError`].
+pub fn fill(engine: &mut Engine, seed: u64, experts: usize) -> Result<(), EngineError> {
+    let (config, layout) = (engine.config().clone(), engine.layout().clone());
+    let weights = Weights { config: &config, layout: &layout, seed, resident: experts };
+    engine.ranks_mut().iter_mut().try_for_each(|rank| weights.upload(rank))
 }
 
 /// Measures a block on the first `plan.devices` GPUs of the machine. An emulated machine that keeps a tally of its first

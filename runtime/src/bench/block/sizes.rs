@@ -28,7 +28,7 @@ pub(super) fn config(kind: Kind, width: Width, layers: usize) -> Config {
         Width::Official => OFFICIAL_CONFIG_JSON,
         Width::Nano => NANO_CONFIG_JSON,
     };
-    let mut config: Value = serde_json::from_str(text).expect("the built-in files are fixed and tested");
+    let config: Value = serde_json::from_str(text).expect("the built-in files are fixed and tested");
     let numbers: Vec<usize> = (1..=layers).collect();
     let (kda, mla) = if kind == Kind::Mla { (vec![], numbers) } else { (numbers, vec![]) };
     let dense_layers = if kind == Kind::Moe { 0 } else { layers };
@@ -46,6 +46,26 @@ pub(super) fn config(kind: Kind, width: Width, layers: usize) -> Config {
     if kind != Kind::Dense {
         changes.push(("intermediate_size", json!(NARROW_DENSE)));
     }
+    changed(config, changes)
+}
+
+/// The smallest config with every kind of block: KDA and a dense MLP, then MLA and experts, as wide as K3-nano.
+#[must_use]
+pub fn two_layer_config() -> Config {
+    let config = serde_json::from_str(NANO_CONFIG_JSON).expect("the built-in files are fixed and tested");
+    changed(
+        config,
+        vec![
+            ("num_hidden_layers", json!(2)),
+            ("linear_attn_config/kda_layers", json!([1])),
+            ("linear_attn_config/full_attn_layers", json!([2])),
+            ("vocab_size", json!(VOCABULARY)),
+        ],
+    )
+}
+
+/// `config` with other values in some fields, and the ids of a vocabulary of [`VOCABULARY`] entries.
+fn changed(mut config: Value, mut changes: Vec<(&str, Value)>) -> Config {
     for (token, id) in [("bos_token_id", 1792), ("eos_token_id", 1794), ("pad_token_id", 2047)] {
         config[token] = json!(id);
         changes.push((token, json!(id)));
