@@ -18,3 +18,9 @@ fn a_token_on_one_and_on_two_gpus() {
     check("1");
     check("2");
 }
+
+#[test]
+#[ignore = "half a minute; .ci/sweep runs it"]
+fn a_token_on_eight_gpus() {
+    check("8");
+}

@@ -18,9 +18,9 @@ impl Workgroup {
             });
         }
         for (word, bytes) in words(access) {
-            let at = 4 * word;
-            let holds = step.lds.read_u32(at as u32);
-            if access.kind == AccessKind::Read && holds == poison::word(at) && at + 4 <= u64::from(step.lds.bytes()) {
+            let inside = u64::from(step.lds.bytes());
+            let held = |at: u64| (at.saturating_add(4) <= inside).then(|| step.lds.read_u32(at as u32));
+            if access.kind == AccessKind::Read && poison::is_unwritten(word, bytes, held) {
                 self.report(step, ReportKind::UnwrittenLds, access.lane, place, || {
                     format!("no wave of the workgroup has written LDS at {:#x}", access.address)
                 });
@@ -49,7 +49,7 @@ impl Workgroup {
                     },
                 );
                 let missing = if own { "no wait for it" } else { "no wait and barrier, and no atomic" };
-                format!("LDS at {:#x} is {verb} after {other} of wave {}, {missing} between", at, conflict.wave)
+                format!("LDS at {:#x} is {verb} after {other} of wave {}, {missing} between", 4 * word, conflict.wave)
             });
         }
     }

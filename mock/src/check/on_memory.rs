@@ -74,10 +74,10 @@ impl Workgroup {
     }
 
     fn check_written(&self, step: &mut Step<'_, '_>, touched: &[Touched]) {
-        let unwritten = touched.iter().filter(|touched| touched.kind == AccessKind::Read).find(|touched| {
-            let at = 4 * touched.word;
-            step.memory.read_u32(at).is_ok_and(|holds| holds == poison::word(at))
-        });
+        let unwritten = touched
+            .iter()
+            .filter(|touched| touched.kind == AccessKind::Read)
+            .find(|touched| poison::is_unwritten(touched.word, touched.bytes, |at| step.memory.read_u32(at).ok()));
         if let Some(touched) = unwritten {
             let place = Some((Space::Memory, touched.address));
             self.report(step, ReportKind::UnwrittenMemory, touched.lane, place, || {

@@ -63,6 +63,21 @@ fn a_write_to_a_read_only_mapping_is_reported() {
 }
 
 #[test]
+fn a_byte_that_is_what_the_pattern_has_there_is_no_unwritten_one() {
+    let mut bench = CheckBench::new();
+    let at = bench.buffer("scales", 4096);
+    for written in [0, 2] {
+        bench.memory(at)[written] ^= 1;
+    }
+    let load = |offset| format!("v_mov_b32 v1, {offset}\nglobal_load_ubyte v2, v1, s[0:1]\ns_waitcnt vmcnt(0)");
+    if bench.launch(&load(4), ONE) {
+        assert_eq!(bench.kinds(), []);
+        assert!(bench.launch(&load(64), ONE));
+        assert_eq!(bench.kinds(), [ReportKind::UnwrittenMemory]);
+    }
+}
+
+#[test]
 fn a_read_of_memory_that_nobody_has_written_is_reported() {
     let load = "global_load_dword v2, v1, s[0:1]\ns_waitcnt vmcnt(0)";
     let bad = format!("v_lshlrev_b32 v1, 2, v0\n{load}");
