@@ -76,7 +76,7 @@ fn compiler() -> Option<(Vec<String>, Vec<String>)> {
 }
 
 #[test]
-fn kernels_compiled_otherwise_and_renamed_give_the_same_tokens() {
+fn kernels_compiled_otherwise_and_renamed_give_the_same_tokens_and_pass_the_self_test() {
     let Some((compile, link)) = compiler() else {
         assert!(std::env::var_os("CI").is_none(), "clang 22.1.8 is missing, and tests may not be skipped in CI");
         println!("SKIPPED: clang 22.1.8 was not found; see kernels/build");
@@ -112,8 +112,11 @@ fn kernels_compiled_otherwise_and_renamed_give_the_same_tokens() {
         other
     };
     let symbol = |kernel: &Kernel| format!("other_{}", kernel.name);
+    let set = KernelSet { bytes: &bytes, symbol: &symbol };
     let case = case();
-    assert_eq!(answer(&KernelSet { bytes: &bytes, symbol: &symbol }, &case).unwrap(), case.tokens);
+    assert_eq!(answer(&set, &case).unwrap(), case.tokens);
+    let machine = mock::Config { gpus: 1, ..mock::Config::default() };
+    kimi_hcq::self_test::check(&Platform::open_mock(machine).unwrap(), 1, &set).unwrap();
 }
 
 /// Whether what was recorded is this kernel's: each block starts with the instruction that stands there.
