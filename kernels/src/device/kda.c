@@ -20,7 +20,9 @@ constexpr f32 L2_EPS = 1e-6f, QUERY_SCALE = 0.08838834764831845f; // 128^-1/2
 // read 64 neighbouring bytes of k, q and decay from LDS.
 constexpr u32 SLICES = DIM / 16;
 
-LDS_ARRAY f32x4 queries[BLOCK][DIM / 4], keys[BLOCK][DIM / 4], decays[BLOCK][DIM / 4];
+LDS_ARRAY f32x4 queries[BLOCK][DIM / 4], keys[BLOCK][DIM / 4];
+// Padded: the 16 lanes of a row store the decays of 16 tokens at once.
+LDS_ARRAY f32x4 decays[BLOCK][DIM / 4 + 1];
 LDS_ARRAY f32 values[BLOCK][DIM], outputs[BLOCK][DIM], betas[BLOCK];
 
 // Convolves four neighbouring tokens of one channel. History holds the inputs of the three tokens before this run,
