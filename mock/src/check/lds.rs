@@ -11,6 +11,8 @@ use crate::observe::AccessKind;
 pub(super) struct LdsShadow {
     waves: usize,
     writes: Vec<Write>,
+    /// The bytes of each dword that any wave has written, bit by bit.
+    written: Vec<u8>,
     /// The time of each wave's last read of each dword.
     reads: Vec<u32>,
     meetings: HashMap<usize, Clocks>,
@@ -39,7 +41,13 @@ pub(super) struct Conflict {
 impl LdsShadow {
     pub(super) fn new(bytes: u32, waves: usize) -> Self {
         let words = bytes.div_ceil(4) as usize;
-        Self { waves, writes: vec![Write::default(); words], reads: vec![0; words * waves], meetings: HashMap::new() }
+        let (writes, reads) = (vec![Write::default(); words], vec![0; words * waves]);
+        Self { waves, writes, written: vec![0; words], reads, meetings: HashMap::new() }
+    }
+
+    /// Whether any of `bytes` (bit by bit) of a dword of this LDS has not been written by a wave of the workgroup.
+    pub(super) fn is_unwritten(&self, word: usize, bytes: u8) -> bool {
+        self.written.get(word).is_some_and(|written| bytes & !written != 0)
     }
 
     /// Records an access by `actor` to `bytes` (bit by bit) of a dword, and finds what it is not ordered after.
@@ -52,6 +60,9 @@ impl LdsShadow {
         index: u32,
     ) -> Option<Conflict> {
         let write = *self.writes.get(word)?;
+        if kind != AccessKind::Read {
+            self.written[word] |= bytes;
+        }
         if kind == AccessKind::Atomic || self.meetings.contains_key(&word) {
             let meeting = self.meetings.entry(word).or_insert_with(|| Clocks::new(self.waves));
             actor.meet(meeting, kind != AccessKind::Read);

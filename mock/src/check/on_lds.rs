@@ -1,7 +1,6 @@
 use isa::Class;
 
 use super::clocks::Actor;
-use super::poison;
 use super::report::ReportKind;
 use super::waits::{self, Path};
 use super::workgroup::{Workgroup, words};
@@ -18,9 +17,7 @@ impl Workgroup {
             });
         }
         for (word, bytes) in words(access) {
-            let inside = u64::from(step.lds.bytes());
-            let held = |at: u64| (at.saturating_add(4) <= inside).then(|| step.lds.read_u32(at as u32));
-            if access.kind == AccessKind::Read && poison::is_unwritten(word, bytes, held) {
+            if access.kind == AccessKind::Read && self.lds.is_unwritten(word as usize, bytes) {
                 self.report(step, ReportKind::UnwrittenLds, access.lane, place, || {
                     format!("no wave of the workgroup has written LDS at {:#x}", access.address)
                 });

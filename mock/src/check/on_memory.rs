@@ -65,7 +65,7 @@ impl Workgroup {
     fn check_words(&mut self, step: &mut Step<'_, '_>, region: Option<Arc<Region>>, touched: &[Touched]) {
         let Some(region) = region else { return };
         if region.poisoned {
-            self.check_written(step, touched);
+            self.check_written(step, &region, touched);
         }
         // Scratch belongs to one wave.
         if step.accesses.iter().all(|access| access.space != Space::Scratch) {
@@ -73,17 +73,23 @@ impl Workgroup {
         }
     }
 
-    fn check_written(&self, step: &mut Step<'_, '_>, touched: &[Touched]) {
-        let unwritten = touched
-            .iter()
-            .filter(|touched| touched.kind == AccessKind::Read)
-            .find(|touched| poison::is_unwritten(touched.word, touched.bytes, |at| step.memory.read_u32(at).ok()));
+    fn check_written(&self, step: &mut Step<'_, '_>, region: &Region, touched: &[Touched]) {
+        let bytes = region.end - region.start;
+        let unwritten = touched.iter().filter(|touched| touched.kind == AccessKind::Read).find(|touched| {
+            poison::is_unwritten(touched.word, touched.bytes, bytes, |at| step.memory.read_u32(at).ok())
+                && !self.is_written_by_a_wave(touched)
+        });
         if let Some(touched) = unwritten {
             let place = Some((Space::Memory, touched.address));
             self.report(step, ReportKind::UnwrittenMemory, touched.lane, place, || {
                 format!("nobody has written the dword at {:#x}", 4 * touched.word)
             });
         }
+    }
+
+    fn is_written_by_a_wave(&self, touched: &Touched) -> bool {
+        let mut shard = self.shared.shadow.shard(touched.word);
+        shard.word(touched.word, false).is_some_and(|last| !last.write.is_none())
     }
 
     fn visit(&mut self, step: &Step<'_, '_>, region: &Region, touched: &[Touched]) {
