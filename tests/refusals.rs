@@ -8,7 +8,7 @@ mod cli;
 use std::path::Path;
 use std::process::Output;
 
-use cli::{k3_nano, run};
+use cli::{k3_nano, kimi, run};
 
 /// A copy of the bundled model that a test may spoil. Large files are linked.
 fn model() -> tempfile::TempDir {
@@ -54,6 +54,8 @@ fn without_a_gpu_and_without_a_mock_both_ways_out_are_named() {
 #[test]
 fn words_of_mockkfd_that_are_not_known_are_refused() {
     one_line(&run("gpus=8,turbo", &["devices"]), 2, &["unknown word `turbo`"]);
+    one_line(&run("gpus=8,gpus=1", &["devices"]), 2, &["`gpus=1` is said twice"]);
+    one_line(&kimi("", &["devices"]).env("MOCKKFD", "").output().unwrap(), 2, &["MOCKKFD is empty"]);
 }
 
 #[test]
@@ -65,12 +67,34 @@ fn unknown_flags_and_values_are_usage_errors() {
         &["run", "--prompt", "Hi", "--devices", "3"],
         &["run", "--prompt", "Hi", "--effort", "medium"],
         &["run", "--prompt", "Hi", "--max-context", "0"],
+        &["load", "--limit-layers", "99"],
+        &["mock", "exec", "anywhere", "--timeout", "0"],
         &["frobnicate"],
     ] {
         let output = run("1", arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn requests_without_a_message_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("requests");
+    let arguments = ["run", "--requests", path.to_str().unwrap()];
+    std::fs::write(&path, "\n").unwrap();
+    one_line(&run("gpus=1", &arguments), 2, &["has no request"]);
+    std::fs::write(&path, "{\"messages\":[]}\n").unwrap();
+    one_line(&run("gpus=1", &arguments), 2, &["requests line 1: `messages` is empty"]);
+}
+
+#[test]
+fn documents_with_tokens_that_the_model_does_not_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("documents.json");
+    std::fs::write(&path, "{\"documents\":[{\"tokens\":[1,999999]}]}").unwrap();
+    let output = run("gpus=1", &["perplexity", "--devices", "1", "--documents", path.to_str().unwrap()]);
+    one_line(&output, 2, &["token 999999"]);
 }
 
 #[test]
@@ -134,7 +158,7 @@ fn a_folder_that_is_no_model_is_refused() {
 fn requests_that_are_no_requests_are_named_with_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("requests.jsonl");
-    std::fs::write(&file, "{\"messages\": []}\n{\"messages\": 3}\n").unwrap();
+    std::fs::write(&file, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}\n{\"messages\": 3}\n").unwrap();
     one_line(&run("1", &["run", "--requests", file.to_str().unwrap()]), 2, &["requests.jsonl line 2"]);
     one_line(&run("1", &["run", "--messages", "/nonexistent/file"]), 2, &["/nonexistent/file"]);
 }

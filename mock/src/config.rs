@@ -46,6 +46,12 @@ pub enum ConfigError {
         /// What is wrong with its value.
         error: ParseIntError,
     },
+    /// The same is said twice.
+    #[error("MOCKKFD: `{0}` is said twice")]
+    Twice(String),
+    /// There is no word at all.
+    #[error("MOCKKFD is empty; set it to 1, or unset it for the host's own GPUs")]
+    Empty,
     /// The value is a number this machine can't have.
     #[error("MOCKKFD: `{word}`: must be {allowed}")]
     OutOfRange {
@@ -81,7 +87,14 @@ impl Config {
     /// A word that is unknown or has an impossible value.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let mut config = Self::default();
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        if text.trim().is_empty() {
+            return Err(ConfigError::Empty);
+        }
+        let mut known = std::collections::HashSet::new();
+        for word in text.split(',').map(str::trim) {
+            if !known.insert(word.split('=').next()) {
+                return Err(ConfigError::Twice(word.into()));
+            }
             let number = |value: &str| {
                 value.parse::<u64>().map_err(|error| ConfigError::NotANumber { word: word.into(), error })
             };
@@ -138,6 +151,9 @@ mod tests {
     fn what_it_does_not_know_it_refuses() {
         assert_eq!(Config::parse("gpu=2"), Err(ConfigError::UnknownWord("gpu=2".into())));
         assert_eq!(Config::parse("2"), Err(ConfigError::UnknownWord("2".into())));
+        assert_eq!(Config::parse("1,,check"), Err(ConfigError::UnknownWord(String::new())));
+        assert_eq!(Config::parse("gpus=2,gpus=3"), Err(ConfigError::Twice("gpus=3".into())));
+        assert_eq!(Config::parse(""), Err(ConfigError::Empty));
         assert!(matches!(Config::parse("gpus=many"), Err(ConfigError::NotANumber { .. })));
         for word in ["gpus=0", "gpus=9", "xcc=3", "xcc=0", "threads=0", "vram=0", "mfma=fast"] {
             assert!(matches!(Config::parse(word), Err(ConfigError::OutOfRange { .. })), "{word}");

@@ -14,6 +14,8 @@ pub enum Failure {
     Gpu(String),
     /// The user interrupted it. Exit code 130.
     Interrupted,
+    /// Whoever read the output has closed it, and knows. Exit code 1.
+    OutputClosed,
 }
 
 impl Failure {
@@ -36,7 +38,7 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Run(_) => 1,
+            Self::Run(_) | Self::OutputClosed => 1,
             Self::Input(_) => 2,
             Self::Gpu(_) => 3,
             Self::Interrupted => 130,
@@ -49,6 +51,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Input(text) | Self::Run(text) | Self::Gpu(text) => f.write_str(text),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::OutputClosed => f.write_str("standard output is closed"),
         }
     }
 }

@@ -34,28 +34,35 @@ const ANSWER: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes all checks on the first `devices` GPUs, telling `say` of each. The first one that cannot be made ends them.
-pub fn run(platform: &Platform, devices: usize, say: &mut dyn FnMut(&Check)) -> Vec<Check> {
+///
+/// # Errors
+/// Only those of `say`; what is wrong with the machine is in the checks.
+pub fn run(
+    platform: &Platform,
+    devices: usize,
+    say: &mut dyn FnMut(&Check) -> Result<(), Failure>,
+) -> Result<Vec<Check>, Failure> {
     let mut checks = Vec::new();
-    let mut check = |name: String, make: &dyn Fn() -> Result<Option<String>, Failure>| {
+    let mut check = |name: String, make: &dyn Fn() -> Result<Option<String>, Failure>| -> Result<bool, Failure> {
         let start = Instant::now();
         let (problem, go_on) = match make() {
             Ok(problem) => (problem, true),
             Err(failure) => (Some(failure.to_string()), false),
         };
         let check = Check { name, seconds: start.elapsed().as_secs_f64(), problem };
-        say(&check);
+        say(&check)?;
         checks.push(check);
-        go_on
+        Ok(go_on)
     };
     let blocks =
         [Kind::Kda, Kind::Mla, Kind::Dense, Kind::Moe].into_iter().flat_map(|kind| [(kind, 1), (kind, SEVERAL)]);
     for (kind, tokens) in blocks {
-        if !check(format!("{kind:?} block, {tokens} tokens"), &|| block(platform, devices, kind, tokens)) {
-            return checks;
+        if !check(format!("{kind:?} block, {tokens} tokens"), &|| block(platform, devices, kind, tokens))? {
+            return Ok(checks);
         }
     }
-    check("prefill, decode and replay".into(), &|| same_answers(platform, devices));
-    checks
+    check("prefill, decode and replay".into(), &|| same_answers(platform, devices))?;
+    Ok(checks)
 }
 
 /// Compares a block with FP32.

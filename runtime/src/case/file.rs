@@ -174,6 +174,10 @@ impl Case {
         if (0..3).any(|d| raw.grid_workgroups[d].checked_mul(raw.workgroup[d].into()).is_none()) {
             return Err(field("grid_workgroups times workgroup does not fit 32 bits".into()));
         }
+        let (Tolerance::Abs(bound) | Tolerance::RelToMax(bound)) = raw.tolerance;
+        if bound < 0.0 {
+            return Err(field("a tolerance below zero".into()));
+        }
         let arguments = raw
             .kernargs
             .iter()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
-use super::print_json;
+use super::output::{print_json, say};
 use crate::failure::Failure;
 use crate::platform::Platform;
 
@@ -73,9 +73,9 @@ pub(super) fn run(json: bool) -> Result<ExitCode, Failure> {
             d.pci_address.clone(),
         ]);
     }
-    println!("{table}");
+    say!("{table}");
     if emulated {
-        println!("emulated by MOCKKFD");
+        say!("emulated by MOCKKFD");
     }
     Ok(ExitCode::SUCCESS)
 }

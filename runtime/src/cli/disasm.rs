@@ -8,6 +8,7 @@ use firmware_tools::code_object::CodeObject;
 use mock::listing::{INVALID, Line, lines, listings};
 use serde::Serialize;
 
+use super::output::refused;
 use crate::failure::Failure;
 
 /// Arguments of the command.
@@ -60,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         let object = CodeObject::parse(&bytes).map_err(Failure::input)?;
         code_object(&object, json, &mut out)?;
     }
-    out.flush().map_err(Failure::run)?;
+    out.flush().map_err(|error| refused(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,14 +74,14 @@ fn code_object(object: &CodeObject, json: bool, out: &mut impl Write) -> Result<
             continue;
         }
         let blank = if i > 0 { "\n" } else { "" };
-        write!(out, "{blank}{listing}").map_err(Failure::run)?;
+        write!(out, "{blank}{listing}").map_err(|error| refused(&error))?;
     }
     Ok(())
 }
 
 fn write_line(out: &mut impl Write, symbol: &str, line: &Line, json: bool) -> Result<(), Failure> {
     if !json {
-        return writeln!(out, "{}", line.text()).map_err(Failure::run);
+        return writeln!(out, "{}", line.text()).map_err(|error| refused(&error));
     }
     let bytes = line.words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
     let instruction = Instruction { symbol, address: line.offset, bytes, size: line.bytes(), text: line.text() };
@@ -101,7 +102,7 @@ fn each_line(path: &Path, json: bool, out: &mut impl Write) -> Result<(), Failur
         if json {
             write_json(out, &Answer { bytes: line.trim(), size, text: &text })?;
         } else {
-            writeln!(out, "{text}").map_err(Failure::run)?;
+            writeln!(out, "{text}").map_err(|error| refused(&error))?;
         }
     }
     Ok(())
@@ -109,7 +110,7 @@ fn each_line(path: &Path, json: bool, out: &mut impl Write) -> Result<(), Failur
 
 fn write_json(out: &mut impl Write, object: &impl Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(object).map_err(Failure::run)?;
-    writeln!(out, "{line}").map_err(Failure::run)
+    writeln!(out, "{line}").map_err(|error| refused(&error))
 }
 
 fn cannot_read(path: &Path, error: &io::Error) -> Failure {

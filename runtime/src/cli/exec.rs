@@ -8,7 +8,9 @@ use mock::inspect::{Inspect, Inspection, WaveName};
 use mock::launch::Device;
 use serde::Serialize;
 
-use super::{inspect, print_json, print_reports};
+use super::inspect;
+use super::output::{print_json, say, write_text};
+use super::reports::print_reports;
 use crate::case::{self, Case, CaseOutcome};
 use crate::failure::Failure;
 use crate::platform::MOCK_VARIABLE;
@@ -19,7 +21,7 @@ pub(super) struct Arguments {
     /// Folder with case.json, the code object and the data files.
     case: PathBuf,
     /// Seconds after which a launch that has not completed is given up.
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Print each instruction that one wave executed, with the registers it changed. The wave is given as
     /// --trace=WORKGROUP.WAVE, workgroups numbered with x fastest; it is 0.0 if left out.
@@ -60,12 +62,16 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     let case = Case::read(&arguments.case).map_err(Failure::input)?;
     let Arguments { profile, fidelity, .. } = *arguments;
     let inspect = Inspect { trace: arguments.trace, profile, fidelity, ..Inspect::default() };
-    let mut device = Device::start(mock::Config { inspect, ..config()? }).map_err(Failure::run)?;
+    let config = mock::Config { inspect, ..config()? };
+    if config.null {
+        return Err(Failure::Input(format!("{MOCK_VARIABLE}=null executes nothing, so there is nothing to compare")));
+    }
+    let mut device = Device::start(config).map_err(Failure::run)?;
     let result = case::run(&case, &mut device, Duration::from_secs(arguments.timeout));
     let inspection = device.mock().inspection();
     let reports = device.mock().config().check.then(|| device.mock().reports());
     if !json {
-        print!("{}", inspect::Text(&inspection));
+        write_text(format_args!("{}", inspect::Text(&inspection)))?;
         print_reports(reports.as_deref().unwrap_or_default());
     }
     match result {
@@ -113,7 +119,7 @@ fn report(case: &Case, outcome: &CaseOutcome, seen: Seen, json: bool) -> Result<
         });
     }
     let verdict = if outcome.is_match() { "matches" } else { "DIFFERS" };
-    println!(
+    say!(
         "{}: {verdict}, largest error {:.3e}, {} wave instructions in {seconds:.3} s",
         case.name,
         outcome.max_error(),
@@ -121,7 +127,7 @@ fn report(case: &Case, outcome: &CaseOutcome, seen: Seen, json: bool) -> Result<
     );
     for (expectation, comparison) in case.expect.iter().zip(&outcome.comparisons) {
         if let Some(first) = comparison.first {
-            println!(
+            say!(
                 "  {}: {} elements differ, first at {}: {} where {} is expected",
                 case.arguments[expectation.argument].name,
                 comparison.differing,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::print_json;
+use super::output::{print_json, say};
 use crate::failure::Failure;
 use crate::fixture::{self, Written};
 use crate::interrupt;
@@ -48,7 +48,7 @@ pub(super) fn run(fixture: &Fixture, json: bool) -> Result<ExitCode, Failure> {
     interrupt::watch().map_err(Failure::run)?;
     let start = Instant::now();
     let (folder, written) = match fixture {
-        Fixture::Official { folder, .. } => (folder, fixture::write_official(folder)?),
+        Fixture::Official { folder, .. } => (folder, fixture::write_official(folder, &interrupt::requested)?),
         Fixture::Random { config, seed, folder } => {
             let json = std::fs::read(config)
                 .map_err(|error| Failure::Input(format!("cannot read {}: {error}", config.display())))?;
@@ -60,7 +60,7 @@ pub(super) fn run(fixture: &Fixture, json: bool) -> Result<ExitCode, Failure> {
     if json {
         print_json(&Report { folder, files, apparent_bytes, disk_bytes, seconds })?;
     } else {
-        println!("{folder}: {files} files of {apparent_bytes} bytes, {disk_bytes} on the disk, in {seconds:.1} s");
+        say!("{folder}: {files} files of {apparent_bytes} bytes, {disk_bytes} on the disk, in {seconds:.1} s");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use model::{Checkpoint, Config, Layout};
 use serde::Serialize;
 
 use super::model::ModelArguments;
-use super::print_json;
+use super::output::{print_json, say};
 use crate::engine::open_gpus;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -130,7 +130,6 @@ struct Stages {
 }
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
-    interrupt::exit_at_once().map_err(Failure::run)?;
     if arguments.null_devices {
         let folder = arguments.model.folder_on(std::env::var_os(MOCK_VARIABLE).is_some())?;
         let (checkpoint, layout) = open(arguments, &folder)?;
@@ -175,6 +174,10 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
 fn open(arguments: &Arguments, folder: &std::path::Path) -> Result<(Checkpoint, Layout), Failure> {
     let config = Config::read(folder).map_err(Failure::input)?;
     arguments.model.check_context(&config)?;
+    let layers = config.layers.len();
+    if let Some(limit) = arguments.limit_layers.filter(|&limit| limit > layers) {
+        return Err(Failure::Input(format!("--limit-layers {limit}: the model has {layers}")));
+    }
     let layout = Layout::new(&config, arguments.model.devices).map_err(Failure::input)?;
     let checkpoint = Checkpoint::open(folder, &config).map_err(Failure::input)?;
     Ok((checkpoint, layout))
@@ -221,7 +224,7 @@ fn print(report: &LoadReport, mock_bytes: u64, json: bool) -> Result<ExitCode, F
         })?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!(
+    say!(
         "{} bytes of weights in {seconds:.2} s: {gb_per_s:.2} GB/s by {} ({} KiB, {} in flight) from {} disk(s)",
         report.weight_bytes,
         report.reader.name(),
@@ -229,7 +232,7 @@ fn print(report: &LoadReport, mock_bytes: u64, json: bool) -> Result<ExitCode, F
         report.depth,
         report.disks
     );
-    println!(
+    say!(
         "planned {:.3} s, waited {:.3} s for reads and {:.3} s for SDMA; the loader's processor time was {:.3} s",
         stages.plan_seconds,
         stages.read_wait_seconds,
@@ -238,15 +241,15 @@ fn print(report: &LoadReport, mock_bytes: u64, json: bool) -> Result<ExitCode, F
     );
     if let Some(Verified { tensors, bytes, elapsed }) = report.verified {
         let seconds = elapsed.as_secs_f64();
-        println!("read back in {seconds:.2} s: all {bytes} bytes of {tensors} tensors are what the files say");
+        say!("read back in {seconds:.2} s: all {bytes} bytes of {tensors} tensors are what the files say");
     }
     match report.manifest {
-        Some(Manifest::Written) => println!("wrote checksums"),
-        Some(Manifest::Compared { tensors }) => println!("checksums of all {tensors} tensors are right"),
+        Some(Manifest::Written) => say!("wrote checksums"),
+        Some(Manifest::Compared { tensors }) => say!("checksums of all {tensors} tensors are right"),
         None => {}
     }
     let most = report.bytes_per_rank.iter().max().unwrap_or(&0);
-    println!("{most} bytes on each of {} GPUs; {} MiB of host memory at most", report.bytes_per_rank.len(), {
+    say!("{most} bytes on each of {} GPUs; {} MiB of host memory at most", report.bytes_per_rank.len(), {
         peak_rss_bytes.saturating_sub(mock_bytes) >> 20
     });
     Ok(ExitCode::SUCCESS)

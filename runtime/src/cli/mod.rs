@@ -14,9 +14,11 @@ mod fixture;
 mod inspect;
 mod load;
 mod model;
+mod output;
 mod perplexity;
 mod preflight;
 mod profile;
+mod reports;
 mod run;
 mod self_test;
 mod smoke;
@@ -26,6 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// Runs Kimi K3 on eight MI350X, or on an emulated machine.
 #[derive(Parser)]
@@ -91,10 +94,14 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let arguments = Arguments::parse();
-    match dispatch(&arguments) {
+    // Commands that start what must be ended in order look at interruptions themselves.
+    let done = interrupt::exit_at_once().map_err(Failure::run).and_then(|()| dispatch(&arguments));
+    match done {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("kimi-hcq: {failure}");
+            if !matches!(failure, Failure::OutputClosed) {
+                eprintln!("kimi-hcq: {failure}");
+            }
             ExitCode::from(failure.exit_code())
         }
     }
@@ -116,20 +123,4 @@ fn dispatch(arguments: &Arguments) -> Result<ExitCode, Failure> {
         #[cfg(feature = "mock")]
         Command::Mock(MockCommand::Exec(exec)) => exec::run(exec, arguments.json),
     }
-}
-
-/// Shows what the sanitizer found to a person.
-#[cfg(feature = "mock")]
-fn print_reports(reports: &[mock::Report]) {
-    for report in reports {
-        eprintln!("{report}");
-    }
-}
-
-/// Prints one object on a line of its own.
-fn print_json(object: &impl serde::Serialize) -> Result<(), Failure> {
-    use std::io::Write;
-    let line = serde_json::to_string(object).map_err(Failure::run)?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::run)
 }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 
 use super::model::ModelArguments;
-use super::print_json;
+use super::output::{print_json, say};
+use super::reports;
 use crate::engine::Options;
 use crate::failure::Failure;
 use crate::perplexity::negative_log_likelihood;
@@ -57,14 +58,27 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     if platform.executes_nothing() {
         return Err(refuse(format!("{MOCK_VARIABLE}=null executes nothing, so nothing is predicted")));
     }
-    let (checkpoint, _) = arguments.model.open(&platform)?;
+    let result = predict(arguments, &file, &platform, json);
+    reports::end(&platform, false, result.map(|()| ExitCode::SUCCESS))
+}
+
+fn predict(arguments: &Arguments, file: &File, platform: &Platform, json: bool) -> Result<(), Failure> {
+    let (checkpoint, _) = arguments.model.open(platform)?;
+    let vocabulary = checkpoint.config().vocab_size;
+    let mut tokens = file.documents.iter().flat_map(|document| &document.tokens);
+    if let Some(token) = tokens.find(|&&token| token as usize >= vocabulary) {
+        return Err(Failure::Input(format!(
+            "{}: token {token}; the model has {vocabulary}",
+            arguments.documents.display()
+        )));
+    }
     let options = Options { all_logits: true, ..arguments.model.options() };
-    let mut engine = arguments.model.start(&platform, &checkpoint, options)?;
+    let mut engine = arguments.model.start(platform, &checkpoint, options)?;
     let mut documents = Vec::new();
     for document in &file.documents {
         let (nll_sum, predicted) = negative_log_likelihood(&mut engine, &document.tokens)?;
         if !json {
-            println!("{predicted:6} tokens predicted, mean NLL {:.5}", nll_sum / predicted.max(1) as f64);
+            say!("{predicted:6} tokens predicted, mean NLL {:.5}", nll_sum / predicted.max(1) as f64);
         }
         documents.push(DocumentReport { nll_sum, predicted });
     }
@@ -74,7 +88,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     if json {
         print_json(&Report { mean_nll, predicted, documents })?;
     } else {
-        println!("{predicted:6} tokens predicted in all, mean NLL {mean_nll:.6}, perplexity {:.5}", mean_nll.exp());
+        say!("{predicted:6} tokens predicted in all, mean NLL {mean_nll:.6}, perplexity {:.5}", mean_nll.exp());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use super::model::ModelArguments;
-use super::print_json;
+use super::output::{print_json, say};
 use crate::failure::Failure;
 use crate::plan::Sizes;
 use crate::platform::{MOCK_VARIABLE, Platform};
@@ -37,9 +37,9 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     };
     let report = preflight::run(&request, platform.as_ref());
     if json {
-        print_json(&object(&report))?
+        print_json(&object(&report))?;
     } else {
-        print(&report)
+        print(&report)?;
     }
     Ok(ExitCode::from(match report.status() {
         Status::Ok | Status::Warning => 0,
@@ -97,15 +97,15 @@ fn object(report: &Report) -> Value {
     })
 }
 
-fn print(report: &Report) {
+fn print(report: &Report) -> Result<(), Failure> {
     for check in &report.checks {
-        println!("{:<8} {:<7} {}", check.status.name(), check.topic.name(), check.found);
+        say!("{:<8} {:<7} {}", check.status.name(), check.topic.name(), check.found);
         if let Some(fix) = &check.fix {
-            println!("{:<16} -> {fix}", "");
+            say!("{:<16} -> {fix}", "");
         }
     }
     if let Some(model) = &report.model {
-        println!(
+        say!(
             "\n{} tensors in {} shards, {} bytes: text {} ({} bytes), vision {} ({} bytes, not loaded)",
             model.text_tensors + model.vision_tensors,
             model.shards,
@@ -115,24 +115,25 @@ fn print(report: &Report) {
             model.vision_tensors,
             model.vision_bytes
         );
-        println!("{} bytes of weights on each GPU", model.bytes_per_gpu);
-        print_plan(report, model.vram_bytes);
+        say!("{} bytes of weights on each GPU", model.bytes_per_gpu);
+        print_plan(report, model.vram_bytes)?;
         if let Some(context) = model.largest_context {
-            println!("largest context that fits: {context} tokens");
+            say!("largest context that fits: {context} tokens");
         }
     }
     if let Some(seconds) = report.load_seconds {
-        println!("estimated load time: {seconds:.1} s");
+        say!("estimated load time: {seconds:.1} s");
     }
     let verdict = match report.status() {
         Status::Ok => "a load would start",
         Status::Warning => "a load would start; see the warnings",
         Status::Failure => "a load would NOT start; see the failures",
     };
-    println!("{verdict}");
+    say!("{verdict}");
+    Ok(())
 }
 
-fn print_plan(report: &Report, vram: u64) {
+fn print_plan(report: &Report, vram: u64) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY).set_header(["per GPU", "bytes", "GiB"]);
     let mut row = |name: &str, bytes: i64| {
@@ -148,5 +149,6 @@ fn print_plan(report: &Report, vram: u64) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{table}");
+    say!("{table}");
+    Ok(())
 }

@@ -10,8 +10,9 @@ use model::sampling::SamplingParams;
 use serde::Serialize;
 
 use super::model::ModelArguments;
-use super::print_json;
+use super::output::{print_json, say};
 use super::profile::{print_profile, write_trace};
+use super::reports;
 use crate::answer::{Answer, FinishReason, Limits, Piece, Question, answer};
 use crate::bench::profile::{KernelTime, by_kernel};
 use crate::engine::{Engine, Options, Span};
@@ -145,18 +146,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     let questions = arguments.questions()?;
     let platform = arguments.platform()?;
     let result = answer_all(arguments, &questions, &platform, json);
-    #[cfg(feature = "mock")]
-    {
-        let reports = reports(&platform).unwrap_or_default();
-        // What a failure leaves no JSON object for.
-        if !json || result.is_err() {
-            super::print_reports(&reports);
-        }
-        if result.is_ok() && !reports.is_empty() {
-            return Ok(ExitCode::FAILURE);
-        }
-    }
-    result.map(|()| ExitCode::SUCCESS)
+    reports::end(&platform, json, result.map(|()| ExitCode::SUCCESS))
 }
 
 fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform, json: bool) -> Result<(), Failure> {
@@ -197,7 +187,7 @@ fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform
                 executed,
                 timings,
                 #[cfg(feature = "mock")]
-                reports: reports(platform),
+                reports: reports::reports(platform),
                 profile,
             })?;
         } else {
@@ -263,7 +253,10 @@ impl Arguments {
                 .map(|(number, line)| Ok((number, line.map_err(|error| unreadable(path, &error))?)))
                 .filter(|line| !matches!(line, Ok((_, text)) if text.trim().is_empty()))
                 .map(|line: Result<_, Failure>| line.and_then(|(number, text)| parse(path, Some(number + 1), &text)))
-                .collect::<Result<_, _>>()?
+                .collect::<Result<_, _>>()
+                .and_then(
+                    |requests: Vec<_>| if requests.is_empty() { Err(without_requests(path)) } else { Ok(requests) },
+                )?
         } else {
             return Err(Failure::Input("give --prompt, --raw, --messages or --requests".into()));
         };
@@ -289,10 +282,14 @@ impl Arguments {
 }
 
 fn parse(path: &Path, line: Option<usize>, text: &str) -> Result<Request, Failure> {
-    serde_json::from_str(text).map_err(|error| {
-        let place = line.map_or_else(String::new, |line| format!(" line {line}"));
-        Failure::Input(format!("{}{place}: {error}", path.display()))
-    })
+    let place = line.map_or_else(String::new, |line| format!(" line {line}"));
+    let refuse = |problem: String| Failure::Input(format!("{}{place}: {problem}", path.display()));
+    let request: Request = serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+    if request.messages.is_empty() { Err(refuse("`messages` is empty".into())) } else { Ok(request) }
+}
+
+fn without_requests(path: &Path) -> Failure {
+    Failure::Input(format!("{} has no request", path.display()))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -301,12 +298,6 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Input(format!("cannot read {}: {error}", path.display()))
-}
-
-#[cfg(feature = "mock")]
-fn reports(platform: &Platform) -> Option<Vec<mock::Report>> {
-    let mock = platform.mock.as_ref()?;
-    mock.config().check.then(|| mock.reports())
 }
 
 #[cfg(feature = "mock")]
@@ -384,9 +375,9 @@ impl Printer {
     }
 
     fn finish(&self, answer: &Answer, timings: &Timings) -> Result<(), Failure> {
-        println!();
+        say!("");
         for call in &answer.tool_calls {
-            println!("{}", serde_json::to_string(call).map_err(Failure::run)?);
+            say!("{}", serde_json::to_string(call).map_err(Failure::run)?);
         }
         let rate = timings.decode_tokens_per_second.map_or_else(String::new, |rate| format!(", {rate:.1} tokens/s"));
         eprintln!(

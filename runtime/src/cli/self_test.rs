@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::print_json;
+use super::output::{print_json, say};
+use super::reports;
 use crate::failure::Failure;
 use crate::graph::KernelSet;
 use crate::platform::Platform;
@@ -33,7 +34,11 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
         return Ok(ExitCode::SUCCESS);
     }
     let start = std::time::Instant::now();
-    self_test::check(&platform, arguments.devices, &KernelSet::default())?;
+    let checked = self_test::check(&platform, arguments.devices, &KernelSet::default()).map_err(Failure::from);
+    let end = reports::end(&platform, false, checked.map(|()| ExitCode::SUCCESS))?;
+    if end != ExitCode::SUCCESS {
+        return Ok(end);
+    }
     let (launches, seconds) = (self_test::known().len(), start.elapsed().as_secs_f64());
     if json {
         let emulated = platform.is_emulated();
@@ -41,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
             "ok": true, "devices": arguments.devices, "launches": launches, "seconds": seconds, "emulated": emulated
         }))?;
     } else {
-        println!("{launches} launches on each of {} GPUs give the known bits ({seconds:.2} s)", arguments.devices);
+        say!("{launches} launches on each of {} GPUs give the known bits ({seconds:.2} s)", arguments.devices);
     }
     Ok(ExitCode::SUCCESS)
 }

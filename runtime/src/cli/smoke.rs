@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::print_json;
+use super::output::{print_json, say};
+use super::reports;
 use crate::failure::Failure;
 use crate::platform::Platform;
 use crate::smoke;
@@ -23,9 +24,10 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     let checks = smoke::run(&platform, arguments.devices, &mut |check| {
         if !json {
             let verdict = check.problem.as_deref().unwrap_or("ok");
-            println!("{:<28} {verdict} ({:.2} s)", check.name, check.seconds);
+            say!("{:<28} {verdict} ({:.2} s)", check.name, check.seconds);
         }
-    });
+        Ok(())
+    })?;
     let is_good = checks.iter().all(|check| check.problem.is_none());
     if json {
         let emulated = platform.is_emulated();
@@ -33,5 +35,5 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
             &serde_json::json!({ "ok": is_good, "devices": arguments.devices, "emulated": emulated, "checks": checks }),
         )?;
     }
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    reports::end(&platform, false, Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }

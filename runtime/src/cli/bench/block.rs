@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::tables::{each_model, form_name, megabytes, modelled_json, print_modelled, table};
 use crate::bench::block::{self, KernelUse, Kind, Numbers, Outcome, Plan, TIE, TOLERANCE, Width};
 use crate::bench::cost::Constants;
-use crate::cli::print_json;
+use crate::cli::output::{print_json, say};
+use crate::cli::reports;
 use crate::failure::Failure;
 use crate::graph::Form;
 use crate::platform::Platform;
@@ -95,10 +96,10 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     if json {
         print_json(&report(&plan, &outcome, &platform))?;
     } else {
-        print(&plan, &outcome, &platform);
+        print(&plan, &outcome, &platform)?;
     }
     let is_good = outcome.numbers.as_ref().is_none_or(Numbers::is_within);
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    reports::end(&platform, false, Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }
 
 fn collectives_are(plan: &Plan) -> &'static str {
@@ -142,8 +143,8 @@ fn kernel_json(kernel: &KernelUse) -> Value {
     value
 }
 
-fn print(plan: &Plan, outcome: &Outcome, platform: &Platform) {
-    println!(
+fn print(plan: &Plan, outcome: &Outcome, platform: &Platform) -> Result<(), Failure> {
+    say!(
         "One {:?} block, {} tokens behind {} others, on one of eight GPUs: {} dispatches ({} the whole layer), {} collectives \
          ({}), {} PM4 dwords in the resident form, 1 doorbell a run",
         plan.kind,
@@ -156,19 +157,20 @@ fn print(plan: &Plan, outcome: &Outcome, platform: &Platform) {
         outcome.pm4_dwords,
     );
     if let Some(distinct) = outcome.distinct_experts {
-        println!("{distinct} different experts were chosen, of {} that have weights", plan.experts);
+        say!("{distinct} different experts were chosen, of {} that have weights", plan.experts);
     }
-    print_kernels(&outcome.kernels);
-    println!("\nModelled, not measured:");
-    print_modelled(&each_model(|constants: &Constants, form: Form| outcome.time(constants, form)), 1.0);
+    print_kernels(&outcome.kernels)?;
+    say!("\nModelled, not measured:");
+    print_modelled(&each_model(|constants: &Constants, form: Form| outcome.time(constants, form)), 1.0)?;
     if let Some(numbers) = &outcome.numbers {
-        print_numbers(numbers);
+        print_numbers(numbers)?;
     }
     let machine = if platform.is_emulated() { "emulated" } else { "on hardware" };
-    println!("the run took {:.2} s, {machine}, {} form", outcome.elapsed.as_secs_f64(), form_name(Form::Aql));
+    say!("the run took {:.2} s, {machine}, {} form", outcome.elapsed.as_secs_f64(), form_name(Form::Aql));
+    Ok(())
 }
 
-fn print_kernels(kernels: &[KernelUse]) {
+fn print_kernels(kernels: &[KernelUse]) -> Result<(), Failure> {
     let mut counts = table(&[
         "kernel",
         "dispatches",
@@ -227,17 +229,19 @@ fn print_kernels(kernels: &[KernelUse]) {
             format!("{:.3}", kernel.work.flops as f64 / 1e9),
         ]);
     }
-    println!("{counts}\n{bytes}");
+    say!("{counts}\n{bytes}");
+    Ok(())
 }
 
-fn print_numbers(numbers: &Numbers) {
-    println!("\nRelative error against FP32 on the host, L2 of the worst row; at most {TOLERANCE} is allowed:");
+fn print_numbers(numbers: &Numbers) -> Result<(), Failure> {
+    say!("\nRelative error against FP32 on the host, L2 of the worst row; at most {TOLERANCE} is allowed:");
     let mut errors = table(&["buffer", "written by", "error"]);
     for stage in &numbers.stages {
         errors.add_row([stage.stage.to_owned(), stage.kernel.to_owned(), format!("{:.1e}", stage.relative)]);
     }
-    println!("{errors}");
+    say!("{errors}");
     if let Some(gap) = numbers.routing_gap {
-        println!("the worst chosen expert scores {gap:.1e} less than the best left out; at most {TIE} is allowed");
+        say!("the worst chosen expert scores {gap:.1e} less than the best left out; at most {TIE} is allowed");
     }
+    Ok(())
 }

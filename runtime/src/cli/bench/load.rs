@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::bench::load::{self, Outcome, Plan, Way};
 use crate::cli::load::{Bar, ReadingArguments};
-use crate::cli::{model, print_json};
+use crate::cli::model;
+use crate::cli::output::{print_json, say};
 use crate::failure::Failure;
 use crate::platform::Platform;
 use crate::{fixture, interrupt};
@@ -54,9 +55,9 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
     };
     let outcome = load::run(&plan, &platform, &Bar::hidden(), &say)?;
     if json {
-        print_json(&report(&outcome, &platform))?
+        print_json(&report(&outcome, &platform))?;
     } else {
-        print(&outcome, &platform)
+        print(&outcome, &platform)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -130,7 +131,7 @@ fn report(outcome: &Outcome, platform: &Platform) -> Value {
     })
 }
 
-fn print(outcome: &Outcome, platform: &Platform) {
+fn print(outcome: &Outcome, platform: &Platform) -> Result<(), Failure> {
     let best = outcome.raw[0].median();
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY).set_header(["way", "GB/s, median", "passes", "of raw", "page cache"]);
@@ -152,9 +153,9 @@ fn print(outcome: &Outcome, platform: &Platform) {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}");
+    say!("{table}");
     let target = if platform.is_emulated() { "emulated GPUs" } else { "GPUs" };
-    println!(
+    say!(
         "{} bytes of weights to {target}: {:.3} of raw by {}, {:.1} % of a core, {} MiB of host memory",
         outcome.bytes,
         outcome.ratio_to_raw(),
@@ -162,10 +163,11 @@ fn print(outcome: &Outcome, platform: &Platform) {
         100.0 * outcome.cpu_share(),
         outcome.rss_bytes >> 20
     );
-    println!("{}, {} cores", load::processor(), load::cores());
+    say!("{}, {} cores", load::processor(), load::cores());
     if platform.is_emulated() && outcome.fresh_memory.median() < best {
-        println!(
+        say!(
             "this machine gives fresh memory more slowly than it reads: the emulated GPUs, not the loader, set the pace"
         );
     }
+    Ok(())
 }

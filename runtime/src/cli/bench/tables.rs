@@ -4,6 +4,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use crate::bench::cost::{Constants, SETS, Seconds};
+use crate::cli::output::say;
+use crate::failure::Failure;
 use crate::graph::Form;
 
 /// A modelled time of one set of constants and one form.
@@ -49,7 +51,7 @@ pub(super) fn megabytes(bytes: u64) -> String {
     format!("{:.2}", bytes as f64 / 1e6)
 }
 
-pub(super) fn print_modelled(modelled: &[Modelled], tokens: f64) {
+pub(super) fn print_modelled(modelled: &[Modelled], tokens: f64) -> Result<(), Failure> {
     let mut table = table(&[
         "constants",
         "form",
@@ -70,5 +72,6 @@ pub(super) fn print_modelled(modelled: &[Modelled], tokens: f64) {
         row.push(format!("{:.1}", tokens / total));
         table.add_row(row);
     }
-    println!("{table}");
+    say!("{table}");
+    Ok(())
 }

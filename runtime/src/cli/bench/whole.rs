@@ -15,7 +15,8 @@ use crate::bench::published;
 use crate::bench::speed::{self, Speed};
 use crate::bench::work::Work;
 use crate::cli::load::Bar;
-use crate::cli::{model as model_arguments, print_json};
+use crate::cli::model as model_arguments;
+use crate::cli::output::{print_json, say};
 use crate::engine::Options;
 use crate::failure::Failure;
 use crate::graph::Form;
@@ -106,20 +107,20 @@ pub(super) fn decode(arguments: &DecodeArguments, json: bool) -> Result<ExitCode
         print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!(
+    say!(
         "One token of {}, {} tokens in its context, on one of {} GPUs:",
         whole.name(),
         whole.max_context,
         whole.devices
     );
-    print_counts(&pass, position);
-    println!("\nModelled, not measured:");
-    print_modelled(&modelled, 1.0);
+    print_counts(&pass, position)?;
+    say!("\nModelled, not measured:");
+    print_modelled(&modelled, 1.0)?;
     if is_published {
-        print_published(&pass, position);
+        print_published(&pass, position)?;
     }
-    print_host(&host);
-    print_speed(speed);
+    print_host(&host)?;
+    print_speed(speed)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -145,13 +146,13 @@ pub(super) fn prefill(arguments: &PrefillArguments, json: bool) -> Result<ExitCo
         print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("The last of {chunks} runs of {chunk} tokens of {}, on one of {} GPUs:", whole.name(), whole.devices);
-    print_counts(&pass, last);
-    println!(
+    say!("The last of {chunks} runs of {chunk} tokens of {}, on one of {} GPUs:", whole.name(), whole.devices);
+    print_counts(&pass, last)?;
+    say!(
         "\nModelled, not measured, a prompt of {prompt} tokens; links between GPUs are taken to be as fast as it takes:"
     );
-    print_modelled(&modelled, tokens);
-    print_speed(speed);
+    print_modelled(&modelled, tokens)?;
+    print_speed(speed)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -211,7 +212,7 @@ fn host_json(cost: &HostCost) -> Value {
     })
 }
 
-fn print_counts(pass: &Pass, position: u32) {
+fn print_counts(pass: &Pass, position: u32) -> Result<(), Failure> {
     let mut kinds =
         table(&["layers", "number", "dispatches", "collectives", "weights MB", "states MB", "activations MB"]);
     for kind in pass.by_kind(position) {
@@ -226,7 +227,7 @@ fn print_counts(pass: &Pass, position: u32) {
             each(kind.work.activation_bytes),
         ]);
     }
-    println!("{kinds}");
+    say!("{kinds}");
     let mut kernels = table(&["kernel", "dispatches", "weights MB", "states MB", "activations MB", "GFLOP"]);
     let mut row = |name: &str, count: usize, work: Work| {
         kernels.add_row([
@@ -240,12 +241,13 @@ fn print_counts(pass: &Pass, position: u32) {
     };
     pass.by_kernel(position).into_iter().for_each(|(name, count, work)| row(name, count, work));
     row("all", pass.launches.kernels.len(), pass.works(position).into_iter().sum());
-    println!("{kernels}");
-    println!("{} collectives are among the dispatches", pass.launches.collectives.len());
+    say!("{kernels}");
+    say!("{} collectives are among the dispatches", pass.launches.collectives.len());
+    Ok(())
 }
 
-fn print_published(pass: &Pass, position: u32) {
-    println!("\nThe model beside what the tinygrad branch published (6,304 kernel events in four tokens):");
+fn print_published(pass: &Pass, position: u32) -> Result<(), Failure> {
+    say!("\nThe model beside what the tinygrad branch published (6,304 kernel events in four tokens):");
     let mut table = table(&["of", "constants", "published ms", "modelled ms", "times", "of the HBM peak"]);
     for set in SETS {
         for point in published::points(pass, position, &set) {
@@ -259,7 +261,8 @@ fn print_published(pass: &Pass, position: u32) {
             ]);
         }
     }
-    println!("{table}\n{}", published::WHY);
+    say!("{table}\n{}", published::WHY);
+    Ok(())
 }
 
 fn speed_json((speed, emulated): (Speed, bool)) -> Value {
@@ -275,12 +278,12 @@ fn speed_json((speed, emulated): (Speed, bool)) -> Value {
     })
 }
 
-fn print_speed(speed: Option<(Speed, bool)>) {
-    let Some((speed, emulated)) = speed else { return };
+fn print_speed(speed: Option<(Speed, bool)>) -> Result<(), Failure> {
+    let Some((speed, emulated)) = speed else { return Ok(()) };
     let machine =
         if emulated { "an emulated machine: the speed of the emulation, not of a GPU" } else { "this machine" };
     let decode = speed.decode_rate().map_or_else(String::new, |rate| format!(", {rate:.2} tokens/s after it"));
-    println!(
+    say!(
         "measured on {machine}: a prompt of {} tokens in {:.2} s ({:.1} tokens/s){decode}; {}, {} cores",
         speed.prompt,
         speed.prefill.as_secs_f64(),
@@ -288,14 +291,15 @@ fn print_speed(speed: Option<(Speed, bool)>) {
         processor(),
         cores(),
     );
+    Ok(())
 }
 
-fn print_host(costs: &[HostCost]) {
+fn print_host(costs: &[HostCost]) -> Result<(), Failure> {
     for cost in costs {
         let buffer = cost.indirect_buffer.map_or_else(String::new, |(dwords, barriers)| {
             format!(", a resident buffer of {dwords} PM4 dwords with {barriers} XCC barriers")
         });
-        println!(
+        say!(
             "host, {} form: {:.1} us a token for {} GPUs, median of {} ({} packets to a ring, {} doorbells{buffer}); measured on {}, {} cores, \
              MOCKKFD=null: nothing was executed",
             form_name(cost.form),
@@ -308,4 +312,5 @@ fn print_host(costs: &[HostCost]) {
             cores(),
         );
     }
+    Ok(())
 }
