@@ -145,19 +145,24 @@ fn an_inner_axis_that_does_not_fill_the_matrix_instruction_is_filled_with_zeros(
 #[test]
 fn rows_that_start_at_multiples_of_four_bytes_only_are_read_right() {
     let gpus = Gpus::new(1);
-    let mut random = Random::new(4);
     for depth in [5, 10, 18, 66, 130] {
         for tokens in [1, 19] {
-            let pitch = (depth * 2_usize).next_multiple_of(4);
-            let x = weights(&gpus, &mut random, tokens, depth, pitch);
-            let w = weights(&gpus, &mut random, 24, depth, pitch);
-            let y = results(&gpus, tokens, 24, Precision::F32);
-            let step = step(&gpus, tokens);
-            let outputs = [Segment::plain(w.matrix(), y.output())];
-            gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &outputs, BETAS, tokens as u32))]);
-            assert_rows_close(&format!("pitch {pitch}"), &y.read(&gpus, tokens), &x.values.times(&w.values), F32);
+            check_unaligned(&gpus, depth, tokens, tokens);
         }
     }
+}
+
+/// As few bytes a row as there can be.
+fn check_unaligned(gpus: &Gpus, depth: usize, tokens: usize, capacity: usize) {
+    let mut random = Random::new(depth as u64);
+    let pitch = (depth * 2).next_multiple_of(4);
+    let x = weights(gpus, &mut random, tokens, depth, pitch);
+    let w = weights(gpus, &mut random, 24, depth, pitch);
+    let y = results(gpus, tokens, 24, Precision::F32);
+    let step = step(gpus, tokens);
+    let outputs = [Segment::plain(w.matrix(), y.output())];
+    gpus.run(0, &[Job::of(&Gemm::new(step.va(), x.input(), &outputs, BETAS, capacity as u32))]);
+    assert_rows_close(&format!("pitch {pitch}"), &y.read(gpus, tokens), &x.values.times(&w.values), F32);
 }
 
 fn check_gated(gpus: &Gpus, depth: usize, rows: usize, tokens: usize, capacity: u32) {
@@ -242,10 +247,16 @@ fn a_token_beyond_the_count_is_neither_read_nor_written() {
 /// Small launches that run through the whole of both kernels.
 pub(crate) fn exercise() {
     let gpus = Gpus::new(1);
-    let outputs = [(48, Precision::Bf16), (16, Precision::F32)];
-    for (tokens, capacity) in [(3, 16), (37, 128)] {
-        check_plain(&gpus, "plain", tokens, capacity, 256, &outputs);
-        check_gated(&gpus, 256, 64, tokens, capacity as u32);
-        check_sum(&gpus, [64, 256], 64, 64, tokens, capacity as u32);
+    let outputs = [(48, Precision::Bf16), (18, Precision::F32), (19, Precision::Bf16)];
+    for (tokens, capacity) in [(3, 16), (20, 128), (37, 128), (100, 128)] {
+        // Sums of a wave and of a workgroup, with and without a rest.
+        for depth in [256, 264, 1024, 1096] {
+            check_plain(&gpus, "plain", tokens, capacity, depth, &outputs);
+            check_gated(&gpus, depth, 83, tokens, capacity as u32);
+            check_sum(&gpus, [64, depth], 64, 18, tokens, capacity as u32);
+        }
+        for depth in [67, 642] {
+            check_unaligned(&gpus, depth, tokens, capacity);
+        }
     }
 }

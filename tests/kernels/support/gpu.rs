@@ -70,7 +70,7 @@ pub(crate) struct Gpus {
 impl Gpus {
     pub(crate) fn new(count: usize) -> Self {
         // `MOCKKFD` may ask for another machine than the default one: other seeds, fewer XCCs.
-        let words = std::env::var(MOCK_VARIABLE).unwrap_or_default();
+        let words = std::env::var(MOCK_VARIABLE).unwrap_or_else(|_| "1".into());
         let config = mock::Config { gpus: count, check: true, ..mock::Config::parse(&words).unwrap() };
         let platform = Platform::open_mock(config).unwrap();
         let nodes = platform.process.topology().unwrap().gpus;
