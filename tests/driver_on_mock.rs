@@ -429,3 +429,13 @@ fn queues_need_exactly_the_buffers_the_kernel_asks_for() {
     }
     assert!(Pm4Queue::create(&machine.gpus[0], 8, good).is_err(), "there is no XCC 8");
 }
+
+#[test]
+fn a_machine_that_nobody_uses_any_more_is_gone() {
+    let machine = Machine::start("gpus=2");
+    sdma(&machine, &[]);
+    aql_ib(&machine, &[]);
+    let mock = std::sync::Arc::downgrade(&machine.mock);
+    drop(machine);
+    assert!(mock.upgrade().is_none(), "its threads would run on");
+}

@@ -9,7 +9,6 @@ mod host;
 mod map;
 mod reservation;
 
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
@@ -120,7 +119,7 @@ impl<'a> Allocation<'a> {
 pub(crate) struct RawMemory {
     pub(crate) va: GpuVa,
     pub(crate) handle: u64,
-    reservation: ManuallyDrop<Reservation>,
+    reservation: Reservation,
     host: Option<NonNull<u8>>,
 }
 
@@ -144,7 +143,7 @@ impl RawMemory {
             return Err(Error::Length { label: label(), bytes: what.bytes });
         };
         let alignment = if bytes >= Bytes::HUGE_PAGE { Bytes::HUGE_PAGE } else { Bytes::PAGE };
-        let reservation = Reservation::new(kfd.system(), bytes, alignment).map_err(|source| Error::Reserve {
+        let mut reservation = Reservation::new(kfd.system(), bytes, alignment).map_err(|source| Error::Reserve {
             label: label(),
             bytes,
             source,
@@ -176,13 +175,14 @@ impl RawMemory {
                 }
             }
         }
-        Ok(Self { va, handle, reservation: ManuallyDrop::new(reservation), host })
+        reservation.keep();
+        Ok(Self { va, handle, reservation, host })
     }
 
     /// Gives the memory back. It is mapped to no GPU any more, and nothing on the host uses it.
     fn release(self, kfd: &Kfd, label: &str) {
         match kfd.free_memory(self.handle) {
-            Ok(()) => drop(ManuallyDrop::into_inner(self.reservation)),
+            Ok(()) => self.reservation.give_back(),
             Err(error) => report("free", label, Err(error)),
         }
     }

@@ -22,6 +22,8 @@ pub(super) struct Reservation {
     mapped_bytes: usize,
     /// Aligned start of the usable range.
     start: HostVa,
+    /// The addresses stay taken when this object is dropped.
+    kept: bool,
 }
 
 // SAFETY: the pointer is an address range this object owns; all uses of it go through `System`, which is thread-safe.
@@ -45,11 +47,21 @@ impl Reservation {
         let mapped = unsafe { system.mmap(request) }?;
         let first = HostVa::from(mapped).get();
         let start = HostVa::new(first.next_multiple_of(alignment.get() as usize));
-        let reservation = Self { system: system.clone(), mapped, mapped_bytes, start };
+        let reservation = Self { system: system.clone(), mapped, mapped_bytes, start, kept: false };
         if (first + mapped_bytes) as u64 > GPU_ADDRESS_LIMIT {
             return Err(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL));
         }
         Ok(reservation)
+    }
+
+    /// From now on dropping this object leaves the addresses taken, as something outside of this process uses them.
+    pub(super) fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Gives the addresses back, kept or not.
+    pub(super) fn give_back(mut self) {
+        self.kept = false;
     }
 
     /// The address, as the GPU will see it.
@@ -68,6 +80,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         // SAFETY: the range was mapped by this object; its owner dropped all uses before, the GPU's included.
         if let Err(error) = unsafe { self.system.munmap(self.mapped, self.mapped_bytes) } {
             tracing::error!(address = %HostVa::from(self.mapped), %error, "cannot unmap a reservation");
