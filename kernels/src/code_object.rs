@@ -73,8 +73,12 @@ code_objects! {
         GEMM_128 = "gemm_128", 256 work-items;
     }
     kda {
-        /// Kimi Delta Attention between its projections.
+        /// Kimi Delta Attention of one token between its projections.
         KDA = "kda", 512 work-items;
+    }
+    kda_chunk {
+        /// The same for many tokens, in blocks of 16.
+        KDA_CHUNK = "kda_chunk", 512 work-items;
     }
     mla_latent {
         /// Low-rank norms of MLA and append to the latent cache.

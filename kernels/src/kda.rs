@@ -6,8 +6,9 @@ use crate::{GpuVa, Kernel, Launch, kernels};
 
 arguments! {
     /// Everything of a KDA block between its projections: causal convolution, f_b, gates, recurrence, output norm and gate, for
-    /// this rank's heads. Histories and state are updated; all zero at the start of a request.
-    Kda for [KDA] {
+    /// this rank's heads. Histories and state are updated; all zero at the start of a request. One token takes the
+    /// recurrence as it stands, more take it in blocks of 16.
+    Kda for [KDA, KDA_CHUNK] {
         /// [`crate::Step`].
         step: GpuVa,
         /// `[tokens][heads][128]` BF16: q_proj.
@@ -56,7 +57,7 @@ arguments! {
         b_pitch: u32,
         /// Likewise in out.
         out_pitch: u32,
-        /// `gate_lower_bound` of the config.
+        /// `gate_lower_bound` of the config, at least -10.
         gate_lower_bound: f32,
         /// `rms_norm_eps` of the config.
         eps: f32,
@@ -79,7 +80,7 @@ impl Kda {
 
 impl Launch for Kda {
     fn kernel(&self) -> &'static Kernel {
-        &kernels::KDA
+        if self.tokens == 1 { &kernels::KDA } else { &kernels::KDA_CHUNK }
     }
 
     fn workgroups(&self) -> [u32; 3] {

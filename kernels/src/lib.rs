@@ -6,7 +6,7 @@
 //!
 //! Most kernels serve any number of tokens: `tokens` of the arguments is what the launch and its buffers are sized for,
 //! [`Step::count`] in device memory what is valid in this run; workgroups past it exit. Those of [`project`] and [`expert`]
-//! and [`mla::MlaQuery`] serve decode, one token, and do the work of several others. Matrices are row-major; a pitch is the
+//! and [`mla::MlaQuery`] serve decode, one token, and do the work of several others; [`kda::Kda`] has one for each. Matrices are row-major; a pitch is the
 //! distance from one row to the next in bytes. Activations are packed unless they have a pitch, and start at multiples of 16
 //! bytes.
 //!

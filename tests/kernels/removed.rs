@@ -22,7 +22,7 @@ fn exercise(name: &str) -> fn() {
         "embed" => crate::embed::exercise,
         "mix_norm" => crate::mix_norm::exercise,
         "gemm" => crate::gemm::exercise,
-        "kda" => crate::kda::exercise,
+        "kda" | "kda_chunk" => crate::kda::exercise,
         "mla_latent" => crate::mla::exercise_latent,
         "mla_query" => crate::mla::exercise_query,
         "mla_absorb" | "mla_attention" | "mla_value" => crate::mla::exercise_attention,

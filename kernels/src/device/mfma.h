@@ -25,3 +25,10 @@ INLINE bf16x8 mfma_transposed(LDS const bf16 *block, u32 pitch) {
          high = __builtin_amdgcn_ds_read_tr16_b64_v4bf16(row + pitch);
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
+
+// D[16][16] += A[16][16] B[16][16] in FP32, by four v_mfma_f32_16x16x4_f32, each over a quarter of k: lane l holds k =
+// 4 (l / 16) .. + 3 of A and B. D is as above, so D of one product can be B of the next as it stands.
+INLINE f32x4 mfma_f32(f32x4 a, f32x4 b, f32x4 d) {
+  for (u32 i = 0; i < 4; i++) d = __builtin_amdgcn_mfma_f32_16x16x4f32(a[i], b[i], d, 0, 0, 0);
+  return d;
+}

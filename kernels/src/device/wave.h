@@ -5,9 +5,16 @@
 
 // DPP row_ror:n rotates within each row of 16 lanes ("DPP" in the CDNA ISA guide).
 constexpr int ROW_ROR = 0x120;
+// row_shr:n takes the value of n lanes below, zero past the start of the row.
+constexpr int ROW_SHR = 0x110;
+// row_newbcast:n gives the whole row the value of its lane n.
+constexpr int ROW_BROADCAST = 0x150;
 
-#define rotate_row(x, n)                                                                                               \
-  __builtin_bit_cast(f32, __builtin_amdgcn_mov_dpp(__builtin_bit_cast(int, (x)), ROW_ROR + (n), 0xf, 0xf, true))
+// The cast makes a value of x: clang takes the first element of a vector for any, if it is asked for the bits of one.
+#define dpp_row(x, control)                                                                                            \
+  __builtin_bit_cast(f32, __builtin_amdgcn_mov_dpp(__builtin_bit_cast(int, (f32)(x)), (control), 0xf, 0xf, true))
+#define rotate_row(x, n) dpp_row(x, ROW_ROR + (n))
+#define row_value(x, n) dpp_row(x, ROW_BROADCAST + (n))
 
 INLINE f32 max_f32(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
 
@@ -24,6 +31,14 @@ INLINE f32 row_max(f32 x) {
   x = max_f32(x, rotate_row(x, 4));
   x = max_f32(x, rotate_row(x, 2));
   return max_f32(x, rotate_row(x, 1));
+}
+
+// Sum over this lane and all lower ones of its row.
+INLINE f32 row_scan(f32 x) {
+  x += dpp_row(x, ROW_SHR + 1);
+  x += dpp_row(x, ROW_SHR + 2);
+  x += dpp_row(x, ROW_SHR + 4);
+  return x + dpp_row(x, ROW_SHR + 8);
 }
 
 // Both of {lane, lane ^ 16}: v_permlane16_swap of a value with itself leaves the even rows' copy in x, the odd rows' in
@@ -50,6 +65,12 @@ INLINE f32 column_max(f32 x) {
   f32x2 rows = row_pair(x);
   f32x2 halves = half_pair(max_f32(rows.x, rows.y));
   return max_f32(halves.x, halves.y);
+}
+
+// Sum over each half of 32 lanes.
+INLINE f32 half_sum(f32 x) {
+  f32x2 rows = row_pair(row_sum(x));
+  return rows.x + rows.y;
 }
 
 INLINE f32 wave_sum(f32 x) { return column_sum(row_sum(x)); }

@@ -14,6 +14,9 @@ const MAX_LAYERS: usize = 1 << 9;
 const MAX_EXPERTS: usize = 1 << 12;
 const MAX_SIZE: usize = 1 << 20;
 const MAX_CONTEXT: usize = 1 << 24;
+/// The released model has -5. In FP32, decays of eight tokens and their reciprocals must be normal numbers: kernels that
+/// take the KDA recurrence in blocks multiply one by the other.
+const MIN_GATE_LOWER_BOUND: f32 = -10.0;
 
 impl UnverifiedConfig {
     /// Checks every field the forward pass depends on; all wrong ones are named together.
@@ -149,7 +152,11 @@ fn read_kda(f: &mut Fields<'_>) -> Kda {
     Kda {
         heads,
         head_dim: f.size("text_config.linear_attn_config.head_dim", MAX_SIZE / heads),
-        gate_lower_bound: f.number("text_config.linear_attn_config.gate_lower_bound", "a negative number", |n| n < 0.0),
+        gate_lower_bound: f.number(
+            "text_config.linear_attn_config.gate_lower_bound",
+            "a number from -10 to below 0",
+            |n| (MIN_GATE_LOWER_BOUND..0.0).contains(&n),
+        ),
     }
 }
 
@@ -251,6 +258,15 @@ mod tests {
             ]
         );
         assert_eq!((wrong[0].expected.as_str(), wrong[0].found.as_str()), ("\"situ\"", "\"silu\""));
+    }
+
+    #[test]
+    fn gates_may_reach_down_to_ten_below_zero() {
+        let bound = "/text_config/linear_attn_config/gate_lower_bound";
+        assert_eq!(with(NANO, &[(bound, json!(-10.0))]).unwrap().kda.gate_lower_bound, -10.0);
+        for refused in [-10.5, 0.0, 1.0] {
+            assert_eq!(wrong_fields(&[(bound, json!(refused))])[0].expected, "a number from -10 to below 0");
+        }
     }
 
     #[test]
