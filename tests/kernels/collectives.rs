@@ -103,7 +103,7 @@ fn check_sums_by(signals: bool, ranks: usize, width: usize, tokens: usize, capac
 }
 
 #[test]
-fn every_rank_gets_the_same_sum_bit_for_bit() {
+pub(crate) fn every_rank_gets_the_same_sum_bit_for_bit() {
     for ranks in [1, 2, 4, 8] {
         check_sums(ranks, 256, 1, 1, 5);
     }
@@ -120,7 +120,7 @@ fn a_residual_row_of_official_width_is_summed() {
 }
 
 #[test]
-fn columns_of_all_ranks_are_joined_in_rank_order() {
+pub(crate) fn columns_of_all_ranks_are_joined_in_rank_order() {
     for (ranks, width, tokens) in [(1, 128, 2), (2, 64, 3), (4, 32, 1), (8, 16, 5), (8, 448, 1)] {
         check_gather(false, ranks, width, tokens);
         check_gather(true, ranks, width, tokens);
@@ -213,7 +213,7 @@ fn a_peer_that_never_sends_ends_the_wait_with_its_name() {
 }
 
 #[test]
-fn a_contribution_that_is_not_finite_is_blamed_on_its_rank_by_both() {
+pub(crate) fn a_contribution_that_is_not_finite_is_blamed_on_its_rank_by_both() {
     for bad in [f32::NAN, f32::INFINITY] {
         let failures = failing_sum(2, PATIENT, |rank| if rank == 1 { bad } else { 1.0 });
         let expected = |rank| Some(Failure::NotFinite { rank, peer: 1, collective: 2, token: 0 });

@@ -46,7 +46,7 @@ fn a_row_comes_from_the_rank_that_owns_it() {
 }
 
 #[test]
-fn a_token_beyond_the_vocabulary_is_reported_and_reads_nothing_else() {
+pub(crate) fn a_token_beyond_the_vocabulary_is_reported_and_reads_nothing_else() {
     let gpus = Gpus::new(1);
     let table = gpus.upload(0, &vec![0 as Bf16; 16 * HIDDEN]);
     let (step, ids) = (gpus.upload(0, &[Step { count: 2, ..Step::default() }]), gpus.upload(0, &[3_u32, 16]));

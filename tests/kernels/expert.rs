@@ -148,7 +148,7 @@ fn experts_of_k3_nano_are_right_at_every_tensor_parallel_degree() {
 }
 
 #[test]
-fn sixteen_of_many_experts_are_chosen_and_summed_in_the_same_bits_every_time() {
+pub(crate) fn sixteen_of_many_experts_are_chosen_and_summed_in_the_same_bits_every_time() {
     let case = Case { ranks: 1, experts: 896, resident: 2, top_k: 16, latent: 160, columns: 32 };
     assert_eq!(check(&case), check(&case));
     check(&Case { ranks: 2, experts: 1024, resident: 2, top_k: 64, latent: 64, columns: 64 });

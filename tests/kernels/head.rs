@@ -52,7 +52,7 @@ fn choose(ranks: usize, logits: &[f32]) -> Vec<Result<u32, Failure>> {
 }
 
 #[test]
-fn the_largest_logit_over_all_ranks_wins() {
+pub(crate) fn the_largest_logit_over_all_ranks_wins() {
     for ranks in [1, 2, 4, 8] {
         let mut logits = Random::new(ranks as u64).normals(1536, 1.0);
         for best in [0, 191, 192, 1535] {
@@ -73,7 +73,7 @@ fn equal_logits_give_the_lowest_token() {
 }
 
 #[test]
-fn a_nan_among_the_logits_is_a_failure_that_names_its_rank() {
+pub(crate) fn a_nan_among_the_logits_is_a_failure_that_names_its_rank() {
     let mut logits = vec![0.0; 1536];
     logits[800] = f32::NAN;
     let blame = |rank| Err(Failure::NanLogits { rank, peer: 2, epoch: 1 });
@@ -137,7 +137,7 @@ fn a_run_moves_the_step_on_and_its_token_starts_the_next() {
 }
 
 #[test]
-fn a_run_without_a_head_leaves_the_tokens_to_the_host() {
+pub(crate) fn a_run_without_a_head_leaves_the_tokens_to_the_host() {
     let (step, ids, ring) = advance(STEP, 0, false);
     assert_eq!(step.position, 43);
     assert_eq!(ids, [5, 6]);
@@ -145,7 +145,7 @@ fn a_run_without_a_head_leaves_the_tokens_to_the_host() {
 }
 
 #[test]
-fn a_failed_run_is_reported_and_moves_nothing() {
+pub(crate) fn a_failed_run_is_reported_and_moves_nothing() {
     let (step, ids, ring) = advance(STEP, 0x0300_0000_0000_0001, true);
     assert_eq!(step, Step { sequence: 7, ..STEP });
     assert_eq!(ids, [5, 6]);

@@ -243,7 +243,7 @@ fn all_head_counts_of_k3_nano_are_right() {
 }
 
 #[test]
-fn state_and_history_carry_over_runs_of_any_length() {
+pub(crate) fn state_and_history_carry_over_runs_of_any_length() {
     let gpus = Gpus::new(1);
     check(&gpus, 1, &[1, 1, 1, 1, 2, 3, 16, 17, 1]);
     check(&gpus, 1, &[2, 1, 5]);

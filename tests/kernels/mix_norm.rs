@@ -72,7 +72,7 @@ fn check(gpus: &Gpus, case: Case) {
 }
 
 #[test]
-fn every_number_of_blocks_is_mixed_right() {
+pub(crate) fn every_number_of_blocks_is_mixed_right() {
     let gpus = Gpus::new(1);
     for blocks in 0..=8 {
         check(&gpus, Case { width: 256, blocks, tokens: 3, capacity: 16, save: blocks % 2 == 0, last_only: false });
@@ -85,7 +85,7 @@ fn the_official_width_with_all_eight_blocks_is_right() {
 }
 
 #[test]
-fn the_latent_is_normed_at_both_widths() {
+pub(crate) fn the_latent_is_normed_at_both_widths() {
     let gpus = Gpus::new(1);
     for width in [128, 3584] {
         check(&gpus, Case { width, blocks: 0, tokens: 5, capacity: 128, save: false, last_only: false });
@@ -93,7 +93,7 @@ fn the_latent_is_normed_at_both_widths() {
 }
 
 #[test]
-fn the_head_gets_the_last_valid_token_alone() {
+pub(crate) fn the_head_gets_the_last_valid_token_alone() {
     let gpus = Gpus::new(1);
     for tokens in [1, 77] {
         check(&gpus, Case { width: 256, blocks: 3, tokens, capacity: 128, save: false, last_only: true });
@@ -105,4 +105,5 @@ pub(crate) fn exercise() {
     let gpus = Gpus::new(1);
     check(&gpus, Case { width: 256, blocks: 3, tokens: 2, capacity: 16, save: true, last_only: false });
     check(&gpus, Case { width: 7168, blocks: 0, tokens: 1, capacity: 1, save: false, last_only: true });
+    check(&gpus, Case { width: 2056, blocks: 8, tokens: 2, capacity: 2, save: true, last_only: false });
 }

@@ -137,7 +137,7 @@ fn check_query(depth: usize, rows: usize, position: usize) {
 }
 
 #[test]
-fn the_query_of_one_token_is_normed_and_projected_while_its_latent_is_appended() {
+pub(crate) fn the_query_of_one_token_is_normed_and_projected_while_its_latent_is_appended() {
     for (rows, position) in [(192, 0), (384, 3), (768, 1), (1536, 2)] {
         check_query(128, rows, position); // K3-nano's
     }
@@ -255,7 +255,7 @@ fn all_head_counts_of_k3_nano_are_right() {
 }
 
 #[test]
-fn every_number_of_cached_tokens_around_a_block_is_right() {
+pub(crate) fn every_number_of_cached_tokens_around_a_block_is_right() {
     let gpus = Gpus::new(1);
     for position in [0, 62, 63, 64, 126, 127, 128] {
         for splits in [1, 3] {
@@ -265,7 +265,7 @@ fn every_number_of_cached_tokens_around_a_block_is_right() {
 }
 
 #[test]
-fn causal_limits_hold_where_splits_divide_a_chunk() {
+pub(crate) fn causal_limits_hold_where_splits_divide_a_chunk() {
     let gpus = Gpus::new(1);
     check(&gpus, Case { heads: 1, position: 30, tokens: 130, capacity: 256, splits: 3 });
     check(&gpus, Case { heads: 3, position: 0, tokens: 70, capacity: 128, splits: 2 });

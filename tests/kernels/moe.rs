@@ -71,13 +71,13 @@ fn the_top_experts_are_chosen_with_the_bias_and_weighted_without_it() {
 }
 
 #[test]
-fn ties_go_to_the_lower_expert() {
+pub(crate) fn ties_go_to_the_lower_expert() {
     let found = route(&Gpus::new(1), &[0.5; 130], &[0.0; 130], 3, 1);
     assert_eq!(found.ids, [0, 1, 2]);
 }
 
 #[test]
-fn logits_that_are_nan_still_choose_experts_that_exist() {
+pub(crate) fn logits_that_are_nan_still_choose_experts_that_exist() {
     let found = route(&Gpus::new(1), &[f32::NAN; 16], &[0.0; 16], 4, 1);
     assert_eq!(found.ids, [0, 1, 2, 3]);
 }
@@ -115,7 +115,7 @@ fn groups(gpus: &Gpus, list: &Buffer, tiles: &Buffer, count: &Buffer) -> Vec<(u3
 }
 
 #[test]
-fn assignments_are_listed_by_expert_in_token_order_and_cut_into_tiles() {
+pub(crate) fn assignments_are_listed_by_expert_in_token_order_and_cut_into_tiles() {
     let gpus = Gpus::new(1);
     for (experts, top_k, tokens, capacity) in [(16, 4, 1, 1), (16, 4, 128, 128), (896, 16, 40, 128), (3, 2, 300, 512)] {
         let mut random = Random::new(tokens as u64);
@@ -359,7 +359,7 @@ fn an_expert_of_official_width_is_right() {
 }
 
 #[test]
-fn an_expert_that_more_tokens_chose_than_a_tile_holds_is_right() {
+pub(crate) fn an_expert_that_more_tokens_chose_than_a_tile_holds_is_right() {
     check(&Gpus::new(1), Case { experts: 2, top_k: 1, latent: 128, columns: 32, tokens: 150, capacity: 256 });
     check(&Gpus::new(1), Case { experts: 1, top_k: 1, latent: 160, columns: 96, tokens: 70, capacity: 128 });
 }

@@ -134,14 +134,14 @@ fn a_block_starts_right_at_every_tensor_parallel_degree_of_k3_nano() {
 }
 
 #[test]
-fn any_number_of_blocks_is_mixed_before_the_projections() {
+pub(crate) fn any_number_of_blocks_is_mixed_before_the_projections() {
     for blocks in 0..=8 {
         check_start(1, 264, blocks, &Outputs { bf16: 20, f32: 35, gated: 75, gathered: 37 });
     }
 }
 
 #[test]
-fn a_row_longer_than_a_workgroup_s_waves_take_alone_is_shared_between_them() {
+pub(crate) fn a_row_longer_than_a_workgroup_s_waves_take_alone_is_shared_between_them() {
     for width in [504, 512, 520, 1536] {
         check_start(2, width, 3, &Outputs { bf16: 40, f32: 12, gated: 44, gathered: 16 });
     }
@@ -280,7 +280,7 @@ fn a_peer_that_never_sends_ends_the_wait_with_its_name() {
 }
 
 #[test]
-fn a_share_that_is_not_finite_is_blamed_on_its_rank_by_both() {
+pub(crate) fn a_share_that_is_not_finite_is_blamed_on_its_rank_by_both() {
     for bad in [f32::NAN, f32::INFINITY] {
         let expected = |rank| Some(Failure::NotFinite { rank, peer: 1, collective: 2, token: 0 });
         assert_eq!(failing_end(2, PATIENT, bad), [expected(0), expected(1)]);
@@ -290,6 +290,7 @@ fn a_share_that_is_not_finite_is_blamed_on_its_rank_by_both() {
 /// Small launches that run through the whole kernel.
 pub(crate) fn exercise_start() {
     check_start(2, 256, 2, &Outputs { bf16: 64, f32: 16, gated: 32, gathered: 64 });
+    check_start(1, 2056, 8, &Outputs { bf16: 20, f32: 16, gated: 16, gathered: 16 });
     check_start(1, 520, 0, &Outputs { bf16: 20, f32: 35, gated: 75, gathered: 37 });
 }
 

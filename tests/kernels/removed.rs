@@ -10,31 +10,67 @@ use kernels::CODE_OBJECTS;
 
 use crate::orders::{Order, orders};
 use crate::support::{REPORTED, Removal};
+use crate::{collectives, embed, expert, gemm, head, kda, mix_norm, mla, moe, project};
 
 /// Of so many instructions one is taken away, unless `KIMI_HCQ_REMOVE_EVERY` says otherwise; 1 takes each in turn.
 const EVERY: usize = 16;
 /// Threads that take instructions away start with this name.
 const WORKER: &str = "removal";
 
-/// Launches that run through all kernels of a code object.
-fn exercise(name: &str) -> fn() {
+/// Launches that run through all kernels of a code object, quick ones first.
+fn launches(name: &str) -> &'static [fn()] {
     match name {
-        "embed" => crate::embed::exercise,
-        "mix_norm" => crate::mix_norm::exercise,
-        "gemm" => crate::gemm::exercise,
-        "kda" | "kda_chunk" => crate::kda::exercise,
-        "mla_latent" => crate::mla::exercise_latent,
-        "mla_query" => crate::mla::exercise_query,
-        "mla_absorb" | "mla_attention" | "mla_value" => crate::mla::exercise_attention,
-        "mix_project" => crate::project::exercise_start,
-        "project_sum" => crate::project::exercise_end,
-        "expert_up" | "expert_down" => crate::expert::exercise,
-        "router" | "moe_up" | "moe_down" => crate::moe::exercise,
-        "all_reduce" => crate::collectives::exercise_sum,
-        "all_gather" => crate::collectives::exercise_gather,
-        "signal" => crate::collectives::exercise_signals,
-        "argmax" => crate::head::exercise_argmax,
-        "advance" => crate::head::exercise_advance,
+        "embed" => &[embed::exercise, embed::a_token_beyond_the_vocabulary_is_reported_and_reads_nothing_else],
+        "mix_norm" => &[
+            mix_norm::exercise,
+            mix_norm::every_number_of_blocks_is_mixed_right,
+            mix_norm::the_head_gets_the_last_valid_token_alone,
+            mix_norm::the_latent_is_normed_at_both_widths,
+        ],
+        "gemm" => &[gemm::exercise],
+        "kda" | "kda_chunk" => &[kda::exercise, kda::state_and_history_carry_over_runs_of_any_length],
+        "mla_latent" => &[mla::exercise_latent],
+        "mla_query" => {
+            &[mla::exercise_query, mla::the_query_of_one_token_is_normed_and_projected_while_its_latent_is_appended]
+        }
+        "mla_absorb" | "mla_attention" | "mla_value" => &[
+            mla::exercise_attention,
+            mla::every_number_of_cached_tokens_around_a_block_is_right,
+            mla::causal_limits_hold_where_splits_divide_a_chunk,
+        ],
+        "mix_project" => &[
+            project::exercise_start,
+            project::any_number_of_blocks_is_mixed_before_the_projections,
+            project::a_row_longer_than_a_workgroup_s_waves_take_alone_is_shared_between_them,
+        ],
+        "project_sum" => &[project::exercise_end, project::a_share_that_is_not_finite_is_blamed_on_its_rank_by_both],
+        "expert_up" | "expert_down" => {
+            &[expert::exercise, expert::sixteen_of_many_experts_are_chosen_and_summed_in_the_same_bits_every_time]
+        }
+        "router" | "moe_up" | "moe_down" => &[
+            moe::exercise,
+            moe::ties_go_to_the_lower_expert,
+            moe::logits_that_are_nan_still_choose_experts_that_exist,
+            moe::assignments_are_listed_by_expert_in_token_order_and_cut_into_tiles,
+            moe::an_expert_that_more_tokens_chose_than_a_tile_holds_is_right,
+        ],
+        "all_reduce" => &[
+            collectives::exercise_sum,
+            collectives::a_contribution_that_is_not_finite_is_blamed_on_its_rank_by_both,
+            collectives::every_rank_gets_the_same_sum_bit_for_bit,
+        ],
+        "all_gather" => &[collectives::exercise_gather, collectives::columns_of_all_ranks_are_joined_in_rank_order],
+        "signal" => &[collectives::exercise_signals, collectives::every_rank_gets_the_same_sum_bit_for_bit],
+        "argmax" => &[
+            head::exercise_argmax,
+            head::a_nan_among_the_logits_is_a_failure_that_names_its_rank,
+            head::the_largest_logit_over_all_ranks_wins,
+        ],
+        "advance" => &[
+            head::exercise_advance,
+            head::a_run_without_a_head_leaves_the_tokens_to_the_host,
+            head::a_failed_run_is_reported_and_moves_nothing,
+        ],
         other => panic!("no launches are known for {other}"),
     }
 }
@@ -52,8 +88,8 @@ enum Outcome {
     NotRun,
 }
 
-fn outcome(run: fn()) -> Outcome {
-    match catch_unwind(AssertUnwindSafe(run)) {
+fn outcome(launches: &[fn()]) -> Outcome {
+    match catch_unwind(AssertUnwindSafe(|| launches.iter().for_each(|launch| launch()))) {
         Ok(()) => Outcome::Survived,
         Err(panic) => match panic.downcast_ref::<String>() {
             Some(text) if text.starts_with(REPORTED) => Outcome::Reported,
@@ -79,7 +115,7 @@ fn outcomes(sites: &[Site]) -> Vec<Outcome> {
             let Site { object, order } = site;
             let run = |bytes| {
                 let _removal = Removal::of_code(object.name, bytes);
-                outcome(exercise(object.name))
+                outcome(launches(object.name))
             };
             let mut found = run(order.taken_from(object.bytes));
             if found == Outcome::Survived && run(order.trapped_in(object.bytes)) == Outcome::Survived {
@@ -120,7 +156,7 @@ fn removals_of_waits_barriers_and_cache_operations_are_noticed() {
     silence_workers();
     let objects = CODE_OBJECTS.iter().filter(|object| only.as_ref().is_none_or(|name| name == object.name));
     // With nothing taken away they pass.
-    objects.clone().for_each(|object| exercise(object.name)());
+    objects.clone().flat_map(|object| launches(object.name)).for_each(|launch| launch());
     let of_object = |&object: &&'static kernels::CodeObject| {
         orders(object.bytes).into_iter().map(move |order| Site { object, order })
     };
