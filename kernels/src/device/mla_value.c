@@ -92,8 +92,8 @@ void mla_value(GLOBAL const struct step *step, GLOBAL const f32 *partial, GLOBAL
     // Columns past the last token repeat it.
     LDS const bf16x8 *column = attended + (min_u32(line, count - 1) * PITCH + quarter * 8) / 8;
     f32x4 acc = 0;
+    // The next tokens' values come after another barrier, and their shares after the one before these.
     for (u32 j = 0; j < STEPS; j++) acc = mfma(a[j], column[j * MFMA_DEPTH / 8], acc);
-    workgroup_barrier();
     u32 token = first + line, at = head * VALUE + value0 + quarter * 4;
     if (token >= valid) continue;
     bf16x4 g = *(GLOBAL const bf16x4 *)(gate + (u64)token * gate_pitch + at * 2);

@@ -26,6 +26,6 @@ void moe_route(GLOBAL const struct step *step, bytes logits, GLOBAL const f32 *b
   u32 valid = valid_tokens(step, tokens);
   struct router router = {logits, bias, ids, weights, logit_pitch, experts, top_k, scale};
   for (u32 token = wave_id(); token < valid; token += GROUP_THREADS / WAVE) choose_experts(router, token);
-  workgroup_barrier();
+  // Nobody reads what another wave chose before the first barrier in here.
   group_assignments((struct grouping){ids, list, tiles, tile_count, experts, top_k}, valid);
 }
