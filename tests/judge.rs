@@ -50,7 +50,7 @@ fn answer_inspected(
     let patience = std::time::Duration::from_secs(20);
     let options = Options { devices: DEVICES, patience, ..Options::default() };
     let mut engine = Engine::start_with(&platform, &checkpoint, options, &Silent, set)?;
-    let result = engine.generate(&case.prompt_tokens, Sampling::Greedy, &[], case.tokens.len(), &mut |_| true);
+    let result = engine.generate(&case.prompt_tokens, Sampling::default(), &[], case.tokens.len(), &mut |_| true);
     for fault in platform.mock.as_ref().map(|mock| mock.faults()).unwrap_or_default() {
         println!("{fault}");
     }

@@ -58,7 +58,7 @@ fn fifty_tokens_replay_with_read_only_arguments_and_one_doorbell_a_gpu_each() {
     let mut after_first = None;
     let mut made = 0;
     let generation = engine
-        .generate(&case.prompt_tokens, Sampling::Greedy, &[], 51, &mut |_| {
+        .generate(&case.prompt_tokens, Sampling::default(), &[], 51, &mut |_| {
             made += 1;
             after_first.get_or_insert_with(count);
             true
@@ -76,7 +76,7 @@ fn fifty_tokens_replay_with_read_only_arguments_and_one_doorbell_a_gpu_each() {
 fn a_second_request_gives_the_same_tokens_as_in_a_fresh_process() {
     let (mut engine, _mock, cases) = start();
     let mut answer = |case: &GreedyCase| {
-        engine.generate(&case.prompt_tokens, Sampling::Greedy, &[], case.tokens.len(), &mut |_| true).unwrap().tokens
+        engine.generate(&case.prompt_tokens, Sampling::default(), &[], case.tokens.len(), &mut |_| true).unwrap().tokens
     };
     // A long one first, so that caches and states hold something.
     let long = cases.iter().max_by_key(|case| case.prompt_tokens.len()).unwrap();

@@ -140,9 +140,9 @@ code_objects! {
         /// Columns of all ranks, once all have signalled.
         SIGNAL_GATHER = "signal_gather", 256 work-items;
     }
-    argmax {
-        /// Greedy choice over all ranks.
-        ARGMAX = "argmax", 256 work-items;
+    sample {
+        /// Choice of a token over all ranks.
+        SAMPLE = "sample", 1024 work-items;
     }
     advance {
         /// End of a run of the graph.

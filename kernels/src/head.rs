@@ -1,35 +1,25 @@
-//! The end of a run: greedy choice and advance.
+//! The end of a run: choice of the token and advance.
 
 use crate::arguments::arguments;
-use crate::limits::MAX_RANKS;
+use crate::collective::Mailbox;
 use crate::{GpuVa, Kernel, Launch, kernels};
 
 arguments! {
-    /// The largest logit over all ranks, ties to the lowest token, into [`crate::Step::token`]. A collective of two words. A
-    /// NaN sets the error word.
-    Argmax for [ARGMAX] {
+    /// Chooses a token over all ranks, as [`crate::step::Sampling`] says, into [`crate::Step::token`]: the largest logit, ties
+    /// to the lowest token, or a token drawn. A collective of [`Sample::WORDS`] words. A NaN sets the error word.
+    Sample for [SAMPLE] {
         /// [`crate::Step`].
         step: GpuVa,
         /// `[1 or tokens][rows]` FP32: this rank's logits.
         logits: GpuVa,
-        /// See [`crate::collective::Mailbox`].
-        mailboxes: [GpuVa; MAX_RANKS],
-        /// See [`crate::collective::Mailbox`].
-        error: GpuVa,
-        /// See [`crate::collective::Mailbox`].
-        words: u64,
-        /// See [`crate::collective::Mailbox`].
-        timeout: u64,
+        /// See [`Mailbox`].
+        mailbox: Mailbox,
         /// Bytes from one row of logits to the next.
         row_pitch: u32,
-        /// Vocabulary rows of a rank: rank r has tokens r x rows and up.
+        /// Vocabulary rows of a rank: rank r has tokens r x rows and up, at most [`crate::limits::MAX_VOCABULARY`] in all.
         rows: u32,
         /// 1: logits has a row for every token, use that of the last; 0: use row 0.
         last_row: u32,
-        /// See [`crate::collective::Mailbox`].
-        rank: u32,
-        /// See [`crate::collective::Mailbox`].
-        ranks: u32,
         /// Number of this collective in the graph.
         collective: u32,
         /// Most tokens of a run.
@@ -41,9 +31,15 @@ arguments! {
     }
 }
 
-impl Launch for Argmax {
+impl Sample {
+    /// Words that a rank sends: the best candidate and the drawn one, two sums of weights, and twice, to cut off, a sum for
+    /// each of 1,024 digits in each of five rounds. A sum is two words.
+    pub const WORDS: u64 = 2 + 1 + 2 * 2 + 2 * (5 * 1024 * 2);
+}
+
+impl Launch for Sample {
     fn kernel(&self) -> &'static Kernel {
-        &kernels::ARGMAX
+        &kernels::SAMPLE
     }
 
     fn workgroups(&self) -> [u32; 3] {

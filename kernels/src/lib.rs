@@ -19,7 +19,7 @@
 //! | MLA | [`project::MixProject`] h, blocks -> q_a, kv_a, g (BF16); [`mla::MlaQuery`]; [`mla::MlaAbsorb`]; [`mla::MlaAttention`]; [`mla::MlaValue`]; [`project::ProjectSum`] o_proj -> h |
 //! | dense | [`project::MixProject`] h, blocks -> SiTU(gate, up) (BF16); [`project::ProjectSum`] down -> h |
 //! | MoE | [`project::MixProject`] h, blocks -> router logits (FP32), z of all ranks (BF16), SiTU of the shared experts (BF16); [`expert::ExpertUp`]; [`expert::ExpertDown`] -> latent; [`project::ProjectSum`] of the normed latent and shared down -> h |
-//! | head | [`mix_norm::MixNorm`]; [`gemm::Gemm`] -> logits (FP32); [`head::Argmax`] |
+//! | head | [`mix_norm::MixNorm`]; [`gemm::Gemm`] -> logits (FP32); [`head::Sample`] |
 //! | end | [`head::Advance`] |
 //!
 //! # A run of the graph for a chunk
@@ -38,7 +38,7 @@
 //! | dense | [`gemm::Gemm`] y -> SiTU(gate, up) (BF16); [`gemm::Gemm`] down -> FP32 |
 //! | MoE | [`gemm::Gemm`] y -> router logits (FP32), z of this rank (FP32), SiTU of the shared experts (BF16); [`collective::AllGather`] -> z; [`moe::MoeRoute`] or [`moe::RouterTopk`], [`moe::MoeGroup`]; [`moe::MoeUp`]; [`moe::MoeDown`]; [`collective::AllReduce`] with the experts' weights -> latent; [`mix_norm::MixNorm`] without blocks; [`gemm::Gemm`] latent up of this rank's columns + shared down -> FP32 |
 //! | feed-forward out | [`collective::AllReduce`] + h -> h |
-//! | head | [`mix_norm::MixNorm`] of the last token; [`gemm::Gemm`] for 1 token -> logits (FP32); [`head::Argmax`] |
+//! | head | [`mix_norm::MixNorm`] of the last token; [`gemm::Gemm`] for 1 token -> logits (FP32); [`head::Sample`] |
 //! | end | [`head::Advance`] |
 
 mod arguments;
@@ -61,4 +61,4 @@ pub mod step;
 pub use arguments::{Arguments, Field, GpuVa, Launch};
 pub use code_object::{CODE_OBJECTS, CodeObject, Kernel, kernels};
 pub use error_word::{ErrorWord, Failure};
-pub use step::{RingEntry, Step};
+pub use step::{RingEntry, Sampling, Step};

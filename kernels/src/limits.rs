@@ -2,6 +2,8 @@
 
 /// Most ranks.
 pub const MAX_RANKS: usize = 8;
+/// Most tokens of a vocabulary.
+pub const MAX_VOCABULARY: u32 = 1 << 18;
 /// Width of a KDA head: keys and values.
 pub const KDA_HEAD_DIM: u32 = 128;
 /// Width of the part of an MLA query that meets the latent.

@@ -10,7 +10,7 @@ use kernels::collective::{AllGather, AllReduce};
 use kernels::embed::Embed;
 use kernels::expert::{ExpertDown, ExpertUp};
 use kernels::gemm::Gemm;
-use kernels::head::{Advance, Argmax};
+use kernels::head::{Advance, Sample};
 use kernels::kda::Kda;
 use kernels::mix_norm::MixNorm;
 use kernels::mla::{MlaAbsorb, MlaAttention, MlaLatent, MlaQuery, MlaValue};
@@ -70,7 +70,7 @@ fn parameters() -> BTreeMap<&'static str, &'static [Field]> {
         .chain(of::<SignalSend>())
         .chain(of::<SignalSum>())
         .chain(of::<SignalGather>())
-        .chain(of::<Argmax>())
+        .chain(of::<Sample>())
         .chain(of::<Advance>())
         .collect()
 }

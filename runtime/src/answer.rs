@@ -1,7 +1,6 @@
 //! From a request to an answer: tokens in and out of the engine, text and tool calls in and out of tokens.
 
 use model::chat::{Channel, Event, Parser, RenderError, Request, ToolCall, encode_request};
-use model::sampling::SamplingParams;
 use model::tokenizer::{Marker, Token, Tokenizer, TokenizerError, Utf8Stream};
 
 use crate::engine::{Engine, EngineError, Finish, Generation, Sampling};
@@ -19,8 +18,8 @@ pub enum Question {
 /// How it is to be answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Temperature and seed; temperature 0 is greedy.
-    pub sampling: SamplingParams,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
     /// Tokens to make at most.
     pub max_tokens: usize,
 }
@@ -106,22 +105,18 @@ pub fn answer(
     let prompt_tokens = prompt(tokenizer, question)?;
     let end_of_document = tokenizer.control("[EOS]").ok_or(AnswerError::MissingToken("[EOS]"))?;
     let stop = [tokenizer.marker(Marker::EndOfMessage), end_of_document];
-    let sampling = if limits.sampling.temperature == 0.0 { Sampling::Greedy } else { Sampling::Drawn(limits.sampling) };
     let mut reader = Reader::new(question, &stop);
     let mut unknown = None;
-    let generation = engine.generate(
-        &prompt_tokens,
-        sampling,
-        &stop,
-        limits.max_tokens,
-        &mut |token| match tokenizer.token(token) {
+    let generation =
+        engine.generate(&prompt_tokens, limits.sampling, &stop, limits.max_tokens, &mut |token| match tokenizer
+            .token(token)
+        {
             Ok(known) => reader.push(token, known, see),
             Err(error) => {
                 unknown = Some(error);
                 false
             }
-        },
-    )?;
+        })?;
     if let Some(error) = unknown {
         return Err(error.into());
     }

@@ -113,7 +113,7 @@ fn same_answers(platform: &Platform, devices: usize) -> Result<Option<String>, F
         };
         let mut engine = block::engine(platform, &config, options, 1, config.moe.experts)?;
         for time in ["", ", again"] {
-            let answer = engine.generate(&prompt, Sampling::Greedy, &[], ANSWER, &mut |_| true)?;
+            let answer = engine.generate(&prompt, Sampling::default(), &[], ANSWER, &mut |_| true)?;
             match &first {
                 None => first = Some(answer.tokens),
                 Some(first) if *first == answer.tokens => {}

@@ -19,4 +19,5 @@ mod orders;
 mod packets;
 mod project;
 mod removed;
+mod sample;
 mod support;

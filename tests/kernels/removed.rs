@@ -10,7 +10,7 @@ use kernels::CODE_OBJECTS;
 
 use crate::orders::{Order, orders};
 use crate::support::{REPORTED, Removal};
-use crate::{collectives, embed, expert, gemm, head, kda, mix_norm, mla, moe, project};
+use crate::{collectives, embed, expert, gemm, head, kda, mix_norm, mla, moe, project, sample};
 
 /// Of so many instructions one is taken away, unless `KIMI_HCQ_REMOVE_EVERY` says otherwise; 1 takes each in turn.
 const EVERY: usize = 16;
@@ -61,10 +61,11 @@ fn launches(name: &str) -> &'static [fn()] {
         ],
         "all_gather" => &[collectives::exercise_gather, collectives::columns_of_all_ranks_are_joined_in_rank_order],
         "signal" => &[collectives::exercise_signals, collectives::every_rank_gets_the_same_sum_bit_for_bit],
-        "argmax" => &[
-            head::exercise_argmax,
-            head::a_nan_among_the_logits_is_a_failure_that_names_its_rank,
-            head::the_largest_logit_over_all_ranks_wins,
+        "sample" => &[
+            sample::exercise,
+            sample::a_nan_among_the_logits_is_a_failure_that_names_its_rank,
+            sample::what_is_impossible_is_never_drawn,
+            sample::the_largest_logit_over_all_ranks_wins,
         ],
         "advance" => &[
             head::exercise_advance,

@@ -18,6 +18,8 @@ use crate::cli::k3_nano;
 /// Of so many removals one is made, unless `KIMI_HCQ_REMOVE_EVERY` says otherwise; 1 makes each in turn.
 const EVERY: usize = 32;
 
+type Change = fn(&mut KernelDispatch);
+
 /// K3-nano on one GPU, which makes token after token.
 struct Replay {
     // Before the platform: queues and memory go first.
@@ -33,7 +35,7 @@ impl Replay {
         let checkpoint = Checkpoint::open(&k3_nano(), &config).unwrap();
         let options = Options { devices: 1, form, ..Options::default() };
         let mut engine = Engine::start(&platform, &checkpoint, options, &Silent).unwrap();
-        engine.generate(&[1], Sampling::Greedy, &[], 2, &mut |_| true).unwrap();
+        engine.generate(&[1], Sampling::default(), &[], 2, &mut |_| true).unwrap();
         let slots = engine.decode_graph().packets().next().unwrap().to_vec();
         Self { engine, platform, slots }
     }
@@ -79,7 +81,7 @@ fn check<R>(replay: &mut Replay, removals: &[(String, R)], mut reports: impl FnM
 #[ignore = "minutes; .ci/sweep runs a part, KIMI_HCQ_REMOVE_EVERY=1 all of it"]
 fn without_a_barrier_bit_or_fence_of_a_packet_a_token_is_reported() {
     let mut replay = Replay::start(Form::Aql);
-    let parts: [(&str, fn(&mut KernelDispatch)); 3] = [
+    let parts: [(&str, Change); 3] = [
         ("barrier", |packet| packet.barrier = false),
         ("acquire", |packet| packet.acquire = FenceScope::None),
         ("release", |packet| packet.release = FenceScope::None),

@@ -13,6 +13,8 @@ use super::{
 const MAX_LAYERS: usize = 1 << 9;
 const MAX_EXPERTS: usize = 1 << 12;
 const MAX_SIZE: usize = 1 << 20;
+/// Tokens that the kernel which draws one can order.
+const MAX_VOCABULARY: usize = 1 << 18;
 const MAX_CONTEXT: usize = 1 << 24;
 /// The released model has -5. In FP32, decays of eight tokens and their reciprocals must be normal numbers: kernels that
 /// take the KDA recurrence in blocks multiply one by the other.
@@ -95,7 +97,7 @@ fn check_quantization(f: &mut Fields<'_>) {
 }
 
 fn read_sizes(f: &mut Fields<'_>) -> Config {
-    let vocab_size = f.size("text_config.vocab_size", MAX_SIZE);
+    let vocab_size = f.size("text_config.vocab_size", MAX_VOCABULARY);
     let layer_count = f.size("text_config.num_hidden_layers", MAX_LAYERS);
     let moe = read_moe(f);
     let config = Config {

@@ -55,7 +55,7 @@ pub fn measure(
     let checkpoint = Checkpoint::open(folder, &config).map_err(Failure::input)?;
     let mut engine = Engine::start(platform, &checkpoint, options, progress)?;
     let ids: Vec<u32> = (0..prompt).map(|place| (place * 31 % (config.vocab_size / 2)) as u32).collect();
-    let made = engine.generate(&ids, Sampling::Greedy, &[], tokens, &mut |_| true)?;
+    let made = engine.generate(&ids, Sampling::default(), &[], tokens, &mut |_| true)?;
     let decoded = made.tokens.len().saturating_sub(1);
     Ok(Speed { prompt, prefill: made.prefill, decoded, decode: made.decode })
 }

@@ -20,6 +20,7 @@ mod preflight;
 mod profile;
 mod reports;
 mod run;
+mod sampling;
 mod self_test;
 mod smoke;
 

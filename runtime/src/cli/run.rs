@@ -6,22 +6,37 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use model::chat::{Effort, Request, ToolCall};
-use model::sampling::SamplingParams;
 use serde::Serialize;
 
 use super::model::ModelArguments;
 use super::output::{print_json, say};
 use super::profile::{print_profile, write_trace};
 use super::reports;
+use super::sampling::{LogProbs, SamplingArguments};
 use crate::answer::{Answer, FinishReason, Limits, Piece, Question, answer};
 use crate::bench::profile::{KernelTime, by_kernel};
-use crate::engine::{Engine, Options, Span};
+use crate::engine::{Engine, Options, Sampling, Span};
 use crate::failure::Failure;
 use crate::graph::Form;
 use crate::platform::{MOCK_VARIABLE, Platform};
 
+const OBJECT: &str = "\
+With --json, each answer is an object on a line of its own:
+  prompt_tokens, tokens     the prompt and what was made, as tokens
+  raw_text                  all made tokens as text, markers included
+  text, reasoning           the response and the think channel
+  tool_calls                calls of tools
+  finish_reason             stop, length or tool_calls
+  logprobs                  with --logprobs, for each token: token, logprob, and top_logprobs, a list of token and
+                            logprob, most likely first; null stands for minus infinity
+  executed                  false on a machine that executes nothing
+  timings                   seconds, rates and counts of dispatches and collectives
+  reports                   what the sanitizer found, where it looks
+  profile                   with --profile, where the time of GPU 0 went";
+
 /// Arguments of the command.
 #[derive(clap::Args)]
+#[command(after_help = OBJECT)]
 pub(super) struct Arguments {
     #[command(flatten)]
     model: ModelArguments,
@@ -30,12 +45,8 @@ pub(super) struct Arguments {
     /// Tokens to make at most; by default as many as the context holds.
     #[arg(long)]
     max_tokens: Option<usize>,
-    /// Draw tokens at this temperature; 0 takes the most likely one.
-    #[arg(long, default_value_t = 0.0)]
-    temperature: f32,
-    /// Seed of the draws.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    sampling: SamplingArguments,
     /// Whether the model thinks before it answers.
     #[arg(long, value_enum)]
     thinking: Option<Switch>,
@@ -94,6 +105,8 @@ struct Report<'a> {
     reasoning: &'a str,
     tool_calls: &'a [ToolCall],
     finish_reason: FinishReason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<LogProbs<'a>>,
     /// Whether kernels ran: on a machine that executes nothing there are no tokens, only times of the host.
     executed: bool,
     timings: Timings,
@@ -144,16 +157,20 @@ struct Counted {
 
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     let questions = arguments.questions()?;
+    let sampling = arguments.sampling.checked(json)?;
     let platform = arguments.platform()?;
-    let result = answer_all(arguments, &questions, &platform, json);
+    let result = answer_all(arguments, sampling, &questions, &platform, json);
     reports::end(&platform, json, result.map(|()| ExitCode::SUCCESS))
 }
 
-fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform, json: bool) -> Result<(), Failure> {
-    let limits = Limits {
-        sampling: SamplingParams { temperature: arguments.temperature, seed: arguments.seed, top_k: 0, top_p: 1.0 },
-        max_tokens: arguments.max_tokens.unwrap_or(usize::MAX),
-    };
+fn answer_all(
+    arguments: &Arguments,
+    sampling: Sampling,
+    questions: &[Question],
+    platform: &Platform,
+    json: bool,
+) -> Result<(), Failure> {
+    let limits = Limits { sampling, max_tokens: arguments.max_tokens.unwrap_or(usize::MAX) };
     let (checkpoint, tokenizer) = arguments.model.open(platform)?;
     let options = Options { timed: arguments.is_profiled(), ..arguments.model.options() };
     if options.timed && options.form == Form::Ib {
@@ -184,6 +201,7 @@ fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform
                 reasoning: &answer.reasoning,
                 tool_calls: &answer.tool_calls,
                 finish_reason: answer.finish_reason,
+                logprobs: sampling.log_probs.map(|_| LogProbs(&answer.generation.log_probs)),
                 executed,
                 timings,
                 #[cfg(feature = "mock")]
@@ -210,6 +228,7 @@ fn answer_all(arguments: &Arguments, questions: &[Question], platform: &Platform
 /// Takes out of an answer all that would be of the model's making.
 fn discard(answer: &mut Answer) {
     answer.generation.tokens.clear();
+    answer.generation.log_probs.clear();
     answer.tool_calls.clear();
     for text in [&mut answer.raw_text, &mut answer.text, &mut answer.reasoning] {
         text.clear();

@@ -145,7 +145,8 @@ impl From<EngineError> for Failure {
             | EngineError::Checkpoint(_)
             | EngineError::TooFewGpus { .. }
             | EngineError::ContextExceeded { .. }
-            | EngineError::EmptyPrompt => Self::input(error),
+            | EngineError::EmptyPrompt
+            | EngineError::Sampling(_) => Self::input(error),
             EngineError::Fault(_) | EngineError::Hang { .. } => Self::gpu(error),
             _ => Self::run(error),
         }

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use driver::address::GpuVa;
-use model::sampling::{Sampler, SamplingParams};
+use model::sampling::{LogProbs, SamplingParams, log_probs};
 
 use super::{Engine, EngineError};
 use crate::plan::pitch;
 
-/// How tokens are chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sampling {
-    /// The most likely one, on the GPU; nothing but the token is read back.
-    Greedy,
-    /// Drawn by the host from logits read back.
-    Drawn(SamplingParams),
+/// How tokens are chosen, which is done on the GPUs. The default takes the most likely ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// What is drawn.
+    pub params: SamplingParams,
+    /// Log probabilities are wanted of each chosen token and of so many of the most likely ones. The host computes them
+    /// from logits read back, so nothing runs ahead.
+    pub log_probs: Option<usize>,
 }
 
 /// Why a generation ended.
@@ -34,6 +35,8 @@ pub enum Finish {
 pub struct Generation {
     /// Tokens made, the stop token included.
     pub tokens: Vec<u32>,
+    /// Log probabilities of each token, if wanted.
+    pub log_probs: Vec<LogProbs>,
     /// Why it ended.
     pub finish: Finish,
     /// Time of the prefill, up to the first token.
@@ -57,24 +60,22 @@ impl Engine {
         on_token: &mut dyn FnMut(u32) -> bool,
     ) -> Result<Generation, EngineError> {
         let room = self.room(prompt)?;
-        let mut sampler = match sampling {
-            Sampling::Greedy => None,
-            Sampling::Drawn(params) => Some(Sampler::new(params)?),
-        };
+        self.set_sampling(sampling.params)?;
         let limit = max_tokens.min(room);
         let start = Instant::now();
         self.reset()?;
-        let mut tokens = Vec::new();
+        let (mut tokens, mut log_probs) = (Vec::new(), Vec::new());
         let mut next = self.prefill_prompt(prompt)?;
         let mut prefill = start.elapsed();
         let mut finish = Finish::Length;
         let decode = Arc::clone(&self.decode);
-        // What the host draws, it has to see before the next run, and time stamps before they are written again.
-        let ahead = if sampler.is_none() && !self.options.timed { self.options.run_ahead } else { 0 };
+        // Logits and time stamps have to be read before the next run writes them again.
+        let is_read = sampling.log_probs.is_some() || self.options.timed;
+        let ahead = if is_read { 0 } else { self.options.run_ahead };
         let mut in_flight = 0;
         while tokens.len() < limit {
-            if let Some(sampler) = &mut sampler {
-                next = self.draw(sampler, tokens.len() as u64)?;
+            if let Some(count) = sampling.log_probs {
+                log_probs.push(self.log_probs(next, count)?);
             }
             if tokens.is_empty() {
                 prefill = start.elapsed();
@@ -101,7 +102,7 @@ impl Engine {
             }
         }
         self.drain(&decode)?;
-        Ok(Generation { tokens, finish, prefill, decode: start.elapsed().saturating_sub(prefill) })
+        Ok(Generation { tokens, log_probs, finish, prefill, decode: start.elapsed().saturating_sub(prefill) })
     }
 
     /// The logits of every token of `tokens`, from an empty context: `[tokens][vocabulary]`. The engine must have been
@@ -135,7 +136,7 @@ impl Engine {
         Ok(context as usize - prompt.len() + 1)
     }
 
-    /// Runs the prompt in chunks; gives the most likely token after it.
+    /// Runs the prompt in chunks; gives the token chosen after it.
     fn prefill_prompt(&mut self, prompt: &[u32]) -> Result<u32, EngineError> {
         let mut next = 0;
         for chunk in prompt.chunks(self.options.chunk as usize) {
@@ -152,16 +153,21 @@ impl Engine {
         Ok(token)
     }
 
-    /// Draws the token after the last run from its logits, and makes it the next run's.
-    fn draw(&mut self, sampler: &mut Sampler, draw: u64) -> Result<u32, EngineError> {
+    /// Has the runs from the next request on choose tokens that way.
+    ///
+    /// # Errors
+    /// A parameter is out of range.
+    pub fn set_sampling(&mut self, params: SamplingParams) -> Result<(), EngineError> {
+        params.check()?;
+        let (scale, top_p) = (params.scale(), params.top_p_fraction());
+        self.step.sampling = kernels::Sampling { scale, top_k: params.top_k, top_p, seed: params.seed };
+        Ok(())
+    }
+
+    /// Log probabilities of `token`, which the last run chose, and of the `count` most likely ones.
+    fn log_probs(&mut self, token: u32, count: usize) -> Result<LogProbs, EngineError> {
         self.drain(&Arc::clone(&self.decode))?;
-        let logits = self.read_logits(0)?;
-        let token = sampler.sample(&logits, draw)?;
-        for rank in &mut self.ranks {
-            let ids = rank.address(rank.memory.ids());
-            rank.transfers.write(ids, &token.to_le_bytes())?;
-        }
-        Ok(token)
+        Ok(log_probs(&self.read_logits(0)?, token, count))
     }
 
     /// Row `row` of the logits of all ranks, in the order of the vocabulary.

@@ -15,7 +15,7 @@ use block::BlockInput;
 use kernels::collective::Mailbox;
 use kernels::embed::Embed;
 use kernels::gemm::{Gemm, Input, Output, Precision, Segment, SituBetas};
-use kernels::head::{Advance, Argmax};
+use kernels::head::{Advance, Sample};
 use kernels::mix_norm::MixNorm;
 use kernels::{GpuVa, Kernel, Launch};
 use model::config::Config;
@@ -120,7 +120,7 @@ impl<'a> Builder<'a> {
         Self { fused: self.fused && collectives == Collectives::OneShot, collectives, ..self }
     }
 
-    /// The whole forward pass: embedding, all layers, head, greedy choice, advance.
+    /// The whole forward pass: embedding, all layers, head, choice of the token, advance.
     #[must_use]
     pub fn forward(mut self, logits: Logits) -> Launches {
         self.embed();
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         }
         self.layer = None;
         self.head(blocks, logits);
-        self.argmax(logits);
+        self.sample(logits);
         self.advance(true);
         self.launches
     }
@@ -249,21 +249,15 @@ impl<'a> Builder<'a> {
         self.push(&Gemm::new(self.memory.step(), self.hidden_input(), &[segment], self.betas(), tokens));
     }
 
-    fn argmax(&mut self, logits: Logits) {
+    fn sample(&mut self, logits: Logits) {
         let collective = self.collective("choice of the token");
-        let mailbox = self.mailbox();
-        self.push(&Argmax {
+        self.push(&Sample {
             step: self.memory.step(),
             logits: self.memory.logits(),
-            mailboxes: mailbox.mailboxes,
-            error: mailbox.error,
-            words: mailbox.words,
-            timeout: mailbox.timeout,
+            mailbox: self.mailbox(),
             row_pitch: self.logits_output().pitch,
             rows: (self.config.vocab_size / self.plan.sizes.ranks) as u32,
             last_row: u32::from(logits == Logits::All),
-            rank: mailbox.rank,
-            ranks: mailbox.ranks,
             collective,
             tokens: self.tokens,
             reserved: 0,

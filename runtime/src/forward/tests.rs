@@ -51,7 +51,7 @@ fn a_decoded_token_takes_seven_dispatches_a_kda_layer_and_ten_an_mla_layer() {
         assert_eq!(dispatches(&launches, Some(index)), expected, "layer {index}");
         assert!(expected.len() <= 10);
     }
-    assert_eq!(dispatches(&launches, None), ["embed", "mix_norm", "gemm_16", "argmax", "advance"]);
+    assert_eq!(dispatches(&launches, None), ["embed", "mix_norm", "gemm_16", "sample", "advance"]);
     assert_eq!(launches.kernels.len(), 68 * 7 + 5 + 24 * 10 + 5);
     assert!(launches.kernels.len() <= 93 * 10 + 6);
 }

@@ -7,6 +7,7 @@ mod table;
 
 use driver::address::Bytes;
 use kernels::collective::Mailbox;
+use kernels::head::Sample;
 use kernels::kda::Kda;
 use kernels::limits::{MAX_SPLITS, MLA_CACHED, MLA_ROPE_DIM, PITCH_ALIGN};
 use kernels::mla::{MlaAbsorb, MlaAttention};
@@ -154,9 +155,9 @@ impl MemoryPlan {
         let decode_splits = sizes.max_context.div_ceil(TOKENS_PER_SPLIT).clamp(1, MAX_SPLITS);
         let mut workspace = Section::default();
         let places = places(config, sizes, decode_splits, &mut workspace);
-        let widest = config.hidden_size.max(config.moe.latent_size).max(2);
+        let widest = config.hidden_size.max(config.moe.latent_size) as u64;
         // One more is for the signal of collectives in two launches.
-        let mailbox_words = u64::from(sizes.chunk) * widest as u64 + 1;
+        let mailbox_words = (u64::from(sizes.chunk) * widest).max(Sample::WORDS) + 1;
         let mut exchange = Section::default();
         exchange.take("mailboxes", Mailbox::bytes(ranks as u32, mailbox_words));
         let mut ring = Section::default();

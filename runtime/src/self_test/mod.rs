@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use driver::Gpu;
 use driver::address::{Bytes, GpuVa};
+use model::sampling::SamplingParams;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bench::block;
@@ -28,14 +29,19 @@ struct Pass {
     name: &'static str,
     tokens: u32,
     collectives: Collectives,
+    sampling: SamplingParams,
 }
 
 /// The token comes behind a chunk, so that caches and states hold something.
 const PASSES: [Pass; 3] = [
-    Pass { name: "chunk", tokens: CHUNK, collectives: Collectives::OneShot },
-    Pass { name: "token", tokens: 1, collectives: Collectives::OneShot },
-    Pass { name: "signals", tokens: 3, collectives: Collectives::Signals },
+    Pass { name: "chunk", tokens: CHUNK, collectives: Collectives::OneShot, sampling: GREEDY },
+    Pass { name: "token", tokens: 1, collectives: Collectives::OneShot, sampling: DRAWN },
+    Pass { name: "signals", tokens: 3, collectives: Collectives::Signals, sampling: GREEDY },
 ];
+/// Takes the most likely token.
+const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+/// Draws a token, and cuts off both ways.
+const DRAWN: SamplingParams = SamplingParams { temperature: 2.0, top_k: 100, top_p: 0.9, seed: SEED };
 /// More tokens than a tile of the small matrix kernel has, and no whole number of tiles.
 const CHUNK: u32 = 19;
 /// Tokens of all passes, rounded up.
@@ -159,7 +165,8 @@ fn run(
     block::fill(&mut engine, SEED, config.moe.experts)?;
     let memory = Written::of(&engine);
     memory.clear(&mut engine)?;
-    for Pass { name, tokens, collectives } in PASSES {
+    for Pass { name, tokens, collectives, sampling } in PASSES {
+        engine.set_sampling(sampling)?;
         let tokens: Vec<u32> = (0..tokens).map(|token| token * 37 % 1024).collect();
         let mut number = 0;
         engine.step_through::<SelfTestError>(
