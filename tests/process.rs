@@ -51,6 +51,14 @@ fn a_reader_that_has_closed_standard_output_is_not_told_so() {
 }
 
 #[test]
+fn notes_that_nobody_takes_do_not_cost_the_answer() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = kimi("gpus=1", &["run", "--devices", "1", "--prompt", "Hi", "--max-tokens", "8"]);
+    let output = command.stdout(Stdio::piped()).stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn ctrl_c_ends_an_answer_with_its_own_exit_code() {
     let mut command = kimi("gpus=1", &["run", "--devices", "1", "--thinking", "off", "--prompt", "Count to ten."]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

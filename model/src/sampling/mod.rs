@@ -64,7 +64,11 @@ impl SamplingParams {
     pub fn check(&self) -> Result<(), SamplingError> {
         let Self { temperature, top_p, .. } = *self;
         if !(temperature.is_finite() && temperature >= 0.0) {
-            return Err(SamplingError::Configure { name: "temperature", value: temperature, range: "0 or more" });
+            return Err(SamplingError::Configure {
+                name: "temperature",
+                value: temperature,
+                range: "finite and 0 or more",
+            });
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(SamplingError::Configure { name: "top-p", value: top_p, range: "above 0 and at most 1" });

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
-use super::output::{print_json, say};
+use super::output::{note, print_json, say};
 use crate::failure::Failure;
 use crate::platform::Platform;
 
@@ -42,7 +42,7 @@ pub(super) fn run(json: bool) -> Result<ExitCode, Failure> {
         })
         .collect();
     for (node, reason) in &topology.skipped {
-        eprintln!("kimi-hcq: node {node} left out: {reason}");
+        note!("kimi-hcq: node {node} left out: {reason}");
     }
     if json {
         for device in &devices {

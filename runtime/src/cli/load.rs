@@ -11,7 +11,7 @@ use model::{Checkpoint, Config, Layout};
 use serde::Serialize;
 
 use super::model::ModelArguments;
-use super::output::{print_json, say};
+use super::output::{note, print_json, say};
 use crate::engine::open_gpus;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -295,7 +295,7 @@ impl Progress for Bar {
     }
 
     fn notice(&self, text: &str) {
-        self.0.suspend(|| eprintln!("kimi-hcq: {text}"));
+        self.0.suspend(|| note!("kimi-hcq: {text}"));
     }
 
     fn is_cancelled(&self) -> bool {

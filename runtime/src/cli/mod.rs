@@ -28,6 +28,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use output::note;
+
 use crate::failure::Failure;
 use crate::interrupt;
 
@@ -101,7 +103,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             if !matches!(failure, Failure::OutputClosed) {
-                eprintln!("kimi-hcq: {failure}");
+                note!("kimi-hcq: {failure}");
             }
             ExitCode::from(failure.exit_code())
         }

@@ -1,4 +1,4 @@
-//! Standard output, which may be a file on a full disk or a pipe that nobody reads any more.
+//! Standard output and standard error, which may be a file on a full disk or a pipe that nobody reads any more.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -14,6 +14,13 @@ macro_rules! say {
 }
 pub(super) use say;
 
+/// Writes a line for people to standard error, as `eprintln!` does, and goes on where that panics: what cannot be told there
+/// can be told nowhere.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::cli::output::write_note(format_args!("{}\n", format_args!($($text)*))) };
+}
+pub(super) use note;
+
 /// Prints one object on a line of its own.
 pub(super) fn print_json(object: &impl Serialize) -> Result<(), Failure> {
     write_line(format_args!("{}", serde_json::to_string(object).map_err(Failure::run)?))
@@ -28,6 +35,11 @@ pub(super) fn write_line(text: fmt::Arguments<'_>) -> Result<(), Failure> {
 pub(super) fn write_text(text: fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_fmt(text).and_then(|()| out.flush()).map_err(|error| refused(&error))
+}
+
+/// Writes text as it is to standard error, if that takes it.
+pub(super) fn write_note(text: fmt::Arguments<'_>) {
+    _ = io::stderr().lock().write_fmt(text);
 }
 
 /// What to end with when standard output takes no more.

@@ -7,6 +7,7 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
 
+use super::output::note;
 use crate::bench::profile::KernelTime;
 use crate::engine::Span;
 
@@ -31,9 +32,9 @@ pub(super) fn print_profile(kernels: &[KernelTime], is_emulated: bool) {
             format!("{:.3}", kernel.idle_microseconds / 1e3),
         ]);
     }
-    eprintln!("{table}");
+    note!("{table}");
     if is_emulated {
-        eprintln!("an emulated GPU: these are times of the emulation, and say nothing about hardware");
+        note!("an emulated GPU: these are times of the emulation, and say nothing about hardware");
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+#[cfg(feature = "mock")]
+use super::output::note;
 use crate::failure::Failure;
 use crate::platform::Platform;
 
@@ -16,7 +18,7 @@ pub(super) fn reports(platform: &Platform) -> Option<Vec<mock::Report>> {
 #[cfg(feature = "mock")]
 pub(super) fn print_reports(reports: &[mock::Report]) {
     for report in reports {
-        eprintln!("{report}");
+        note!("{report}");
     }
 }
 

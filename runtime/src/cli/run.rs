@@ -3,13 +3,14 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+#[cfg(feature = "mock")]
 use std::sync::atomic::Ordering;
 
 use model::chat::{Effort, Request, ToolCall};
 use serde::Serialize;
 
 use super::model::ModelArguments;
-use super::output::{print_json, say};
+use super::output::{note, print_json, say, write_note};
 use super::profile::{print_profile, write_trace};
 use super::reports;
 use super::sampling::{LogProbs, SamplingArguments};
@@ -127,7 +128,7 @@ fn report_fidelity(platform: &Platform, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&inspection);
     }
-    eprint!("{}", super::inspect::Text(&inspection));
+    write_note(format_args!("{}", super::inspect::Text(&inspection)));
     Ok(())
 }
 
@@ -187,7 +188,7 @@ fn answer_all(
         if !executed {
             discard(&mut answer);
             timings.decode_tokens_per_second = None;
-            eprintln!("kimi-hcq: {MOCK_VARIABLE}=null executes nothing: what came back are no tokens and is left out");
+            note!("kimi-hcq: {MOCK_VARIABLE}=null executes nothing: what came back are no tokens and is left out");
         }
         let own = engine.take_spans();
         let profile = arguments.profile.then(|| by_kernel(&engine, &own));
@@ -377,15 +378,15 @@ impl Printer {
             Piece::Reasoning(text) => {
                 self.reasoning_shown = true;
                 if self.dim {
-                    eprint!("\x1b[2m{text}\x1b[0m")
+                    write_note(format_args!("\x1b[2m{text}\x1b[0m"))
                 } else {
-                    eprint!("{text}")
+                    write_note(format_args!("{text}"))
                 }
                 true
             }
             Piece::Text(text) => {
                 if std::mem::take(&mut self.reasoning_shown) {
-                    eprintln!();
+                    note!("");
                 }
                 let mut out = std::io::stdout();
                 out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
@@ -399,12 +400,12 @@ impl Printer {
             say!("{}", serde_json::to_string(call).map_err(Failure::run)?);
         }
         let rate = timings.decode_tokens_per_second.map_or_else(String::new, |rate| format!(", {rate:.1} tokens/s"));
-        eprintln!(
+        note!(
             "{} prompt tokens in {:.2} s, {} tokens in {:.2} s{rate}{}",
             answer.prompt_tokens.len(),
             timings.prefill_seconds,
             answer.generation.tokens.len(),
-            timings.prefill_seconds + timings.decode_seconds,
+            timings.decode_seconds,
             if timings.counted.is_some() { " (emulated)" } else { "" }
         );
         Ok(())

@@ -17,7 +17,7 @@ pub(super) struct SamplingArguments {
     /// Draw from the fewest most likely tokens whose probabilities add up to P; above 0 and at most 1.
     #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
     top_p: f32,
-    /// Seed of the draws: with the same, an answer is the same again on as many GPUs.
+    /// Seed of the draws: with the same, an answer is the same again on as many GPUs. Each request begins its draws anew.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Give the log probability of each token and of the N most likely ones, before temperature and limits. Only with

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::bench::load::{self, Outcome, Plan, Way};
 use crate::cli::load::{Bar, ReadingArguments};
 use crate::cli::model;
-use crate::cli::output::{print_json, say};
+use crate::cli::output::{note, print_json, say};
 use crate::failure::Failure;
 use crate::platform::Platform;
 use crate::{fixture, interrupt};
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure> {
     interrupt::watch().map_err(Failure::run)?;
     let platform = Platform::open()?;
-    let say = |text: &str| eprintln!("kimi-hcq: {text}");
+    let say = |text: &str| note!("kimi-hcq: {text}");
     let written = match &arguments.model {
         Some(_) => None,
         None => Some(Scratch::write(&arguments.dir, arguments.bytes, &say)?),
@@ -85,7 +85,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("kimi-hcq: cannot remove {}: {error}", self.0.display());
+            note!("kimi-hcq: cannot remove {}: {error}", self.0.display());
         }
     }
 }
