@@ -67,7 +67,6 @@ fn unknown_flags_and_values_are_usage_errors() {
         &["run", "--prompt", "Hi", "--devices", "3"],
         &["run", "--prompt", "Hi", "--effort", "medium"],
         &["run", "--prompt", "Hi", "--max-context", "0"],
-        &["load", "--limit-layers", "99"],
         &["mock", "exec", "anywhere", "--timeout", "0"],
         &["frobnicate"],
     ] {

@@ -174,10 +174,6 @@ pub(super) fn run(arguments: &Arguments, json: bool) -> Result<ExitCode, Failure
 fn open(arguments: &Arguments, folder: &std::path::Path) -> Result<(Checkpoint, Layout), Failure> {
     let config = Config::read(folder).map_err(Failure::input)?;
     arguments.model.check_context(&config)?;
-    let layers = config.layers.len();
-    if let Some(limit) = arguments.limit_layers.filter(|&limit| limit > layers) {
-        return Err(Failure::Input(format!("--limit-layers {limit}: the model has {layers}")));
-    }
     let layout = Layout::new(&config, arguments.model.devices).map_err(Failure::input)?;
     let checkpoint = Checkpoint::open(folder, &config).map_err(Failure::input)?;
     Ok((checkpoint, layout))
