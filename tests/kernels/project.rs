@@ -154,7 +154,7 @@ fn a_block_of_official_width_with_all_eight_saved_ones_starts_right() {
 
 /// More tiles of rows than compute units: workgroups take several.
 #[test]
-fn workgroups_take_the_tiles_beyond_the_compute_units_in_turn() {
+pub(crate) fn workgroups_take_the_tiles_beyond_the_compute_units_in_turn() {
     check_start(1, 520, 1, &Outputs { bf16: 16 * 250, f32: 16 * 30, gated: 8 * 9, gathered: 16 });
 }
 

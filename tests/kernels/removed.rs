@@ -42,6 +42,7 @@ fn launches(name: &str) -> &'static [fn()] {
             project::exercise_start,
             project::any_number_of_blocks_is_mixed_before_the_projections,
             project::a_row_longer_than_a_workgroup_s_waves_take_alone_is_shared_between_them,
+            project::workgroups_take_the_tiles_beyond_the_compute_units_in_turn,
         ],
         "project_sum" => &[project::exercise_end, project::a_share_that_is_not_finite_is_blamed_on_its_rank_by_both],
         "expert_up" | "expert_down" => {

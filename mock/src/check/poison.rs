@@ -27,7 +27,7 @@ pub(crate) fn is_unwritten(index: u64, bytes: u8, allocation: u64, mut read: imp
     if !holds(index) {
         return false;
     }
-    let mut near = [index.wrapping_sub(1), index + 1].into_iter().map(holds);
+    let mut near = [index.checked_sub(1), Some(index + 1)].into_iter().map(|near| near.is_none_or(&mut holds));
     match bytes {
         0xf => allocation <= LONGEST_EXACT || near.any(|holds| holds),
         _ => near.all(|holds| holds),

@@ -11,7 +11,6 @@ use super::hazards::Hazards;
 use super::late::Before;
 use super::lds::LdsShadow;
 use super::memory_map::Region;
-use super::poison;
 use super::registers::Registers;
 use super::report::{Report, ReportKind};
 use super::waits::Waits;
@@ -27,7 +26,6 @@ pub(super) struct Workgroup {
     id: [u32; 3],
     pub(super) waves: Vec<WaveState>,
     pub(super) lds: LdsShadow,
-    lds_filled: bool,
     /// EXEC before the instruction.
     pub(super) exec: u64,
     /// What the registers of its result held before, if that arrives late.
@@ -74,7 +72,6 @@ impl Workgroup {
             id: start.id,
             waves: (0..count).map(wave).collect(),
             lds: LdsShadow::new(start.lds_bytes, count),
-            lds_filled: false,
             exec: 0,
             before: None,
             region: None,
@@ -121,12 +118,6 @@ impl Workgroup {
 
 impl WorkgroupObserver for Workgroup {
     fn before(&mut self, step: &mut Step<'_, '_>) {
-        if !self.lds_filled {
-            self.lds_filled = true;
-            for address in (0..step.lds.bytes()).step_by(4) {
-                step.lds.write(address, &poison::word(address.into()).to_le_bytes());
-            }
-        }
         let Some(facts) = step.code.facts(step.index) else { return };
         self.exec = step.wave.exec();
         self.check_registers(step, facts);

@@ -64,7 +64,6 @@ fn tell(
     for observer in observers {
         let mut step = Step {
             wave: cx.w,
-            lds: cx.lds,
             memory: &mut cx.memory,
             code: cx.code,
             index,

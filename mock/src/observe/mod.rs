@@ -29,7 +29,6 @@ use crate::exec::Stop;
 use crate::machine::launch::{Launch, Placement};
 use crate::memory::View;
 use crate::wave::Wave;
-use crate::workgroup::Lds;
 
 /// Sees the machine at work.
 pub(crate) trait Observer: Send + Sync {
@@ -79,8 +78,6 @@ pub(crate) trait WorkgroupObserver: Send {
 pub(crate) struct Step<'a, 'm> {
     /// The wave. Its `pc` is the index of this instruction before, of the next one after.
     pub(crate) wave: &'a mut Wave,
-    /// The workgroup's LDS.
-    pub(crate) lds: &'a mut Lds,
     /// Memory as the wave's GPU sees it.
     pub(crate) memory: &'a mut View<'m>,
     /// The code.

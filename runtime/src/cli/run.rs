@@ -274,9 +274,7 @@ impl Arguments {
                 .filter(|line| !matches!(line, Ok((_, text)) if text.trim().is_empty()))
                 .map(|line: Result<_, Failure>| line.and_then(|(number, text)| parse(path, Some(number + 1), &text)))
                 .collect::<Result<_, _>>()
-                .and_then(
-                    |requests: Vec<_>| if requests.is_empty() { Err(without_requests(path)) } else { Ok(requests) },
-                )?
+                .and_then(|requests| at_least_one(requests, path))?
         } else {
             return Err(Failure::Input("give --prompt, --raw, --messages or --requests".into()));
         };
@@ -308,8 +306,8 @@ fn parse(path: &Path, line: Option<usize>, text: &str) -> Result<Request, Failur
     if request.messages.is_empty() { Err(refuse("`messages` is empty".into())) } else { Ok(request) }
 }
 
-fn without_requests(path: &Path) -> Failure {
-    Failure::Input(format!("{} has no request", path.display()))
+fn at_least_one(requests: Vec<Request>, path: &Path) -> Result<Vec<Request>, Failure> {
+    if requests.is_empty() { Err(Failure::Input(format!("{} has no request", path.display()))) } else { Ok(requests) }
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
